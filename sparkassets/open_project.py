@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sparkassets.app.history import HistoryCommands
     from sparkassets.app.lineage import LineageCommands
     from sparkassets.app.partitions import PartitionCommands
+    from sparkassets.app.queries import QueryCommands
     from sparkassets.app.state import StateCommands
     from sparkassets.app.timetables import TimetableCommands
     from sparkassets.core.documents.status import ProjectStatus
@@ -59,6 +60,18 @@ class OpenProject:
     def spec(self) -> ProjectSpec:
         """The project as its files say it, such as ``project.spec.warnings``."""
         return self._context.spec
+
+    def select(self, select: Selection) -> tuple[str, ...]:
+        """The names of the assets that a selection means, upstream first; None means all.
+
+        >>> project.select("tag:finance,+best_shops,!state:paused")  # doctest: +SKIP
+        ('orders', 'daily_revenue', 'best_shops')
+
+        Raises:
+            InputError: A term is wrong, or nothing fits it.
+        """
+        names = self._context.find_selected(select)
+        return tuple(self.spec.assets) if names is None else names
 
     def plan(
         self,
@@ -253,6 +266,13 @@ class OpenProject:
         from sparkassets.app.lineage import LineageCommands
 
         return LineageCommands(self._context)
+
+    @cached_property
+    def queries(self) -> QueryCommands:
+        """What runs execute, as text, and rows of tables and queries."""
+        from sparkassets.app.queries import QueryCommands
+
+        return QueryCommands(self._context, self._runner)
 
     @cached_property
     def timetables(self) -> TimetableCommands:

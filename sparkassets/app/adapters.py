@@ -10,6 +10,9 @@ from sparkassets.frozen import frozen
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from sparkassets.core.documents.rendered_run import RenderedCode
+    from sparkassets.core.documents.row_sample import RowSample
+    from sparkassets.core.partitions import PartitionSet
     from sparkassets.core.spec.model import AssetSpec
     from sparkassets.core.spec.project_spec import ProjectSpec
     from sparkassets.ports import (
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
         Engine,
         IdGenerator,
         JournalStore,
+        RunComputation,
+        RunOrder,
         Sink,
         SourceObserver,
         TargetFactory,
@@ -44,6 +49,9 @@ class Adapters:
         make_volume_estimator: Makes the estimator of how much a run reads.
         make_change_feeds: Makes the check whether a table's changes can still be read.
         read_columns: Returns the present columns of an asset's table; None if they are not known.
+        render_code: Returns the code of a run as text for each table that it writes, and notes on what that leaves out.
+        sample_table: Returns at most so many rows of an asset's table as it is now, of these partitions.
+        sample_computation: Returns at most so many rows of what an engine described, computing them.
         sinks: Listeners to every commit to the journal.
         make_watchers: Makes the watchers of an invocation.
         for_project: Makes the adapters of another project on the same machine; None if there can be none.
@@ -67,6 +75,9 @@ class Adapters:
     make_volume_estimator: Callable[[], VolumeEstimator]
     make_change_feeds: Callable[[], ChangeFeeds]
     read_columns: Callable[[AssetSpec], Sequence[str] | None]
+    render_code: Callable[[RunOrder], tuple[tuple[RenderedCode, ...], tuple[str, ...]]]
+    sample_table: Callable[[AssetSpec, PartitionSet, int], RowSample]
+    sample_computation: Callable[[RunComputation, int], RowSample]
     sinks: Sequence[Sink] = ()
     make_watchers: Watchers = tuple
     for_project: Callable[[ProjectSpec], Adapters] | None = None

@@ -43,6 +43,7 @@ class BackfillRequest:
         segments: Only these, ``KEY`` or ``COLUMN=KEY``; without a partition of all time.
         newest_first: The newest partitions first.
         max_runs: So many runs at most; who asks for the same again goes on.
+        max_parallel: So many at the same time, in place of the project's ``max_parallel_runs``.
     """
 
     asset: str
@@ -55,6 +56,7 @@ class BackfillRequest:
     segments: tuple[str, ...] = ()
     newest_first: bool = False
     max_runs: int | None = None
+    max_parallel: int | None = None
 
     @property
     def has_range(self) -> bool:
@@ -265,7 +267,15 @@ class BackfillCommands:
         works: list[DriverWork] = [make_backfill(asset, request)]
         if request.downstream:
             works.append(DueWork(find_descendants(self._context.spec.assets, request.asset)))
-        return self._runner.run(works, spark, at=at, progress=progress, check=check, over_budget=over_budget)
+        return self._runner.run(
+            works,
+            spark,
+            at=at,
+            progress=progress,
+            check=check,
+            over_budget=over_budget,
+            max_parallel=request.max_parallel,
+        )
 
     def plan(
         self,

@@ -1,13 +1,12 @@
-"""`ProjectContext`: a project with its state and adapters, for all commands; selects assets, adds keys."""
+"""`ProjectContext`: a project with its state and adapters, for all commands; adds keys."""
 
 from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from sparkassets.app.adapters import Adapters
@@ -71,49 +70,7 @@ def with_keys(item: Named, project: ProjectSpec) -> Named:
 
 
 Selection = Collection[str] | str | None
-"""Names, or patterns of them, of the assets that may run, in a list or separated by commas; None means all."""
-
-
-def select_assets(project: ProjectSpec, texts: Collection[str]) -> tuple[str, ...]:
-    """The assets that ``texts`` name, upstream first.
-
-    Args:
-        project: Whose assets.
-        texts: Each holds names separated by commas: ``a`` is itself, ``a+`` it and its descendants, ``+a`` it and its
-            ancestors, ``+a+`` all three. What only triggers an asset is upstream of it, too. A name may be a pattern as
-            a shell has them for files (``fl*``, ``raw_?``, ``[a-c]*``), of upper and lower case.
-
-    Raises:
-        InputError: A name is not an asset of the project, or no asset fits a pattern.
-    """
-    written = [name.strip() for text in texts for name in text.split(",")]
-    from sparkassets.core.spec.asset_graph import find_ancestors, find_descendants
-
-    chosen: set[str] = set()
-    for text in written:
-        names = _matching_assets(project, text.removeprefix("+").removesuffix("+"))
-        chosen.update(names)
-        for name in names:
-            if text.startswith("+"):
-                chosen |= find_ancestors(project.assets, name)
-            if text.endswith("+"):
-                chosen |= find_descendants(project.assets, name)
-    return tuple(name for name in project.assets if name in chosen)
-
-
-def _matching_assets(project: ProjectSpec, name: str) -> list[str]:
-    """The asset of that name, or all assets that match it as a pattern."""
-    if name in project.assets:
-        return [name]
-    if any(mark in name for mark in "*?["):
-        matching = [each for each in project.assets if fnmatchcase(each, name)]
-        if matching:
-            return matching
-        raise InputError(
-            f"no asset of project {project.name!r} matches {name!r}",
-            hint="`sparkassets status` lists the assets; quote patterns so that the shell does not expand them",
-        )
-    raise project.unknown_asset_error(name)
+"""The assets that may run: terms of `core.spec.selection`, in a list or separated by commas; None means all."""
 
 
 class WorkScope(Protocol):
@@ -185,11 +142,33 @@ class ProjectContext:
         """
         if self.scope is not None:
             return self.scope.select(select)
-        if select is None:
+        names = self.find_selected(select)
+        if names is None:
             return None
-        names = select_assets(self.spec, [select] if isinstance(select, str) else select)
         makers = (self.spec.asset(name).maker for name in names)
         return tuple(dict.fromkeys([*names, *filter(None, makers)]))
+
+    def find_selected(self, select: Selection) -> tuple[str, ...] | None:
+        """The assets that a selection means, upstream first, whether the scope computes them or not; None means all.
+
+        Raises:
+            InputError: A term is wrong, or nothing fits it.
+        """
+        if select is None:
+            return None
+        from sparkassets.core.spec.selection import select_assets
+
+        texts = [select] if isinstance(select, str) else select
+        return select_assets(self.spec.assets, texts, project=self.spec.name, find_states=self._find_states)
+
+    def _find_states(self) -> Mapping[str, Collection[str]]:
+        """The states of each asset, as they are now."""
+        from sparkassets.core.planner.explain.status import asset_status
+        from sparkassets.core.planner.planner import make_plan
+
+        planning = self.look()
+        make_plan(planning)
+        return {name: asset_status(planning, asset).states for name, asset in planning.project.assets.items()}
 
     def refuse_scope(self, verb: str) -> None:
         """Raises `InputError` for a command that only makes sense for the whole project, if this is a part of one."""

@@ -42,6 +42,7 @@ class WorkRunner:
         progress: Progress | None = None,
         check: bool = True,
         over_budget: bool = False,
+        max_parallel: int | None = None,
         open_engine: Callable[[], tuple[Engine, TargetFactory]] | None = None,
     ) -> Summary:
         """Runs the works in one invocation.
@@ -53,6 +54,7 @@ class WorkRunner:
             progress: Called at plans, starts and ends of runs.
             check: Whether a failure is raised.
             over_budget: Whether runs may exceed their asset's budget.
+            max_parallel: How many run at the same time; None takes the project's ``max_parallel_runs``.
             open_engine: Makes the engine and the targets once something is due; Spark by default.
 
         Raises:
@@ -88,6 +90,7 @@ class WorkRunner:
             estimate_volume=None if over_budget else context.estimate_volume,
             check_availability=context.check_changes,
             stored_columns=adapters.read_columns,
+            max_parallel=max_parallel,
         )
         self._driver = driver
         try:

@@ -53,6 +53,10 @@ class AssetKeys(TypedDict, total=False):
     type: str
     description: str
     owner: str
+    tags: Sequence[str]
+    pool: str
+    priority: int
+    spark_conf: Mapping[str, Any]
     extra: Mapping[str, Any]
     columns: Mapping[str, str | Mapping[str, Any]]
     validations: Sequence[Mapping[str, Any] | AssetValidation]

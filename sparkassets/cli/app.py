@@ -30,6 +30,8 @@ COMMANDS = {
     "align": "Show which run of one schedule matches a run of another.",
     "plan": "Show what would run now, and why everything else would not.",
     "explain": "Explain why one asset would or would not run.",
+    "render": "Print the SQL that a run of an asset would execute now.",
+    "show": "Print some rows of an asset's table, or of its query.",
     "run": "Run everything that is due.",
     "backfill": "Compute missing or stale partitions of an asset.",
     "diff": "Compare a branch's tables with the base's.",

@@ -10,12 +10,13 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
-from sparkassets.cli.options import open_project, select_assets, variables
+from sparkassets.cli.options import name_select_option, open_project, variables
 from sparkassets.core.credentials import secret_in_text
 from sparkassets.core.crons.cron import expand
 from sparkassets.core.instants import Duration, find_zone
 from sparkassets.core.phrases import escape_unwritable, few, listing
 from sparkassets.core.spec.project_spec import ProjectSpec
+from sparkassets.core.spec.selection import select_assets
 from sparkassets.core.timetables.ticks import AS_CRONS
 from sparkassets.core.variables import PROFILE, merge_requested
 from sparkassets.errors import InputError
@@ -121,7 +122,8 @@ def _check(request: DeployRequest, project: ProjectSpec) -> None:
             raise InputError(f"the path {escape_unwritable(place)} is not UTF-8, but the generated files must name it")
         if not place.isprintable():
             raise InputError(f"the path {place!r} contains a control character such as a line break")
-    select_assets(project, request.select)
+    with name_select_option():
+        select_assets(project.assets, request.select, project=project.name, find_states=dict)
     expand(request.cron)
     find_zone(request.timezone or project.timezone)
     if request.loop is not None:

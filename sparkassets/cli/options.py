@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
 import click
 
-from sparkassets.app import context
-from sparkassets.core.spec.project_spec import ENGINES, ProjectSpec
+from sparkassets.core.spec.project_spec import ENGINES
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
@@ -167,16 +167,36 @@ at_option: Callable[[F], F] = click.option(
     metavar="TIME",
     help="Decide as if it were this time (ISO 8601; in the project's time zone unless it has an offset).",
 )
-select_option: Callable[[F], F] = click.option(
-    "--select",
-    multiple=True,
-    type=SelectionParam(),
-    metavar="ASSET,…",
-    help=(
-        "Only these assets. NAME+ adds everything downstream, +NAME everything upstream; quoted patterns "
-        "such as 'fl*' match names. Repeatable."
-    ),
-)
+
+
+def select_option(command: F) -> F:
+    """Adds ``--select`` and ``--exclude``; the command is given both as ``select``, what is excluded with a ``!``."""
+
+    @wraps(command)
+    def call_command(*args: Any, select: tuple[str, ...], exclude: tuple[str, ...], **options: Any) -> Any:  # noqa: ANN401
+        excluded = (f"!{term.strip()}" for text in exclude for term in text.split(","))
+        return command(*args, select=(*select, *excluded), **options)
+
+    add_select = click.option(
+        "--select",
+        multiple=True,
+        type=SelectionParam(),
+        metavar="ASSET,…",
+        help=(
+            "Only these assets: NAME, a quoted pattern such as 'fl*', tag:WORD, owner:NAME, type:KIND, path:FOLDER or "
+            "state:STATE. NAME+ adds everything downstream, +NAME everything upstream; NAME+2 two levels of it. "
+            "Repeatable."
+        ),
+    )
+    add_exclude = click.option(
+        "--exclude",
+        multiple=True,
+        type=SelectionParam(),
+        metavar="ASSET,…",
+        help="Not these assets; terms as above.",
+    )
+    return cast("F", add_select(add_exclude(call_command)))
+
 
 scope_option: Callable[[F], F] = click.option(
     "--branch",
@@ -353,13 +373,20 @@ class WrappedGroup(click.Group):
             )
 
 
-def select_assets(project: ProjectSpec, texts: Sequence[str]) -> tuple[str, ...] | None:
-    """The assets that the values of ``--select`` name, upstream first; None without values, which means all.
+def select_assets(project: OpenProject, texts: Sequence[str]) -> tuple[str, ...] | None:
+    """The assets that the values of ``--select`` mean, upstream first; None without values, which means all.
 
     Raises:
-        InputError: A name is not an asset of the project, or no asset fits a pattern.
+        InputError: A term is wrong, or nothing fits it.
     """
+    with name_select_option():
+        return project.select(texts) if texts else None
+
+
+@contextmanager
+def name_select_option() -> Iterator[None]:
+    """Adds the option to the message of an `InputError` that is raised inside."""
     try:
-        return context.select_assets(project, texts) if texts else None
+        yield
     except InputError as error:
         raise InputError(f"--select: {error.args[0]}", hint=error.hint) from None

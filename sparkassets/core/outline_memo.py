@@ -22,23 +22,24 @@ class OutlineMemo:
         self._known = known or {}
         self.used: dict[str, QueryOutline] = {}
 
-    def find_outline(self, text: str, *, is_stored: bool) -> QueryOutline:
+    def find_outline(self, text: str, macros: str = "", *, is_stored: bool) -> QueryOutline:
         """The outline of a template.
 
         Args:
             text: Of the template.
+            macros: Definitions of those that it uses.
             is_stored: Whether the outline may be in ``used``, which is stored: not where the text holds values of the
                 environment, which may be secret.
 
         Raises:
             TemplateError: It is none; with the line at fault.
         """
-        key = digest_text(text) if is_stored else ""
+        key = digest_text(f"{macros}\0{text}" if macros else text) if is_stored else ""
         found = self._known.get(key)
         if found is None:
             from sparkassets.core.templating import read_outline  # Jinja is for texts that are new
 
-            found = read_outline(text)
+            found = read_outline(text, macros)
         if is_stored:
             self.used[key] = found
         return found

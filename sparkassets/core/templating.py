@@ -64,18 +64,25 @@ MOST_BLOCKS: Final = 15
 
 _BLOCKS: Final = (nodes.For, nodes.If, nodes.With, nodes.Macro, nodes.CallBlock, nodes.FilterBlock, nodes.AssignBlock)
 
+COLUMNS_EXCEPT: Final = "columns_except"
+"""The method of an inlet that lists its columns without some; a column of that name is ``inlets.x['…']``."""
+
 _WORD: Final = re.compile(r"[A-Za-z0-9_]+")
 
 _TOO_DEEP: Final = TextFault(1, 1, 1, "invalid template: it is nested too deeply")
 
 
-def read_outline(text: str) -> QueryOutline:
+def read_outline(text: str, macros: str = "") -> QueryOutline:
     """Reads what a template says.
+
+    Args:
+        text: Its text.
+        macros: Definitions of the macros that it uses; what is named in them has lines up to 0.
 
     Raises:
         TemplateError: It is no template; with the line at fault.
     """
-    template = Template.parse(text)
+    template = Template.parse(macros + text, before=macros)
     reader = _TemplateChecker(template)
     loading = tuple(reader.loading())
     try:
@@ -106,15 +113,17 @@ class Template:
         text: Its source.
         tree: Jinja's syntax tree.
         parts: Every node below the tree's root, in order of appearance, an outer one before those in it.
+        before: The part of the text whose lines are not counted: places in it have lines up to 0.
     """
 
     text: str
     tree: nodes.Template
     parts: Sequence[nodes.Node]
+    before: str = ""
 
     @classmethod
-    def parse(cls, text: str) -> Template:
-        """Reads a template.
+    def parse(cls, text: str, before: str = "") -> Template:
+        """Reads a template; arguments as the attributes.
 
         Raises:
             TemplateError: With the line at fault.
@@ -131,7 +140,7 @@ class Template:
             raise TemplateError(TextFault(1, 1, 1, message)) from None
         if found is None:
             raise TemplateError(_TOO_DEEP)
-        return cls(text, tree, found)
+        return cls(text, tree, found, before)
 
     def find(self, *kinds: type[Found]) -> Iterator[Found]:
         """The nodes of these kinds, in order of appearance."""
@@ -165,6 +174,13 @@ class Template:
                 found[name] = found.get(name) or self.place(node, name)
         return found
 
+    @property
+    def outside_names(self) -> frozenset[str]:
+        """The names that it uses and does not define itself."""
+        names = list(self.find(nodes.Name))
+        own = {each.name for each in names if each.ctx != "load"} | {each.name for each in self.find(nodes.Macro)}
+        return frozenset(each.name for each in names if each.ctx == "load") - own
+
     @cached_property
     def members(self) -> list[Member]:
         """Every ``a.b`` and ``a[b]``, in order of appearance, the outer one before what it is taken from."""
@@ -180,6 +196,11 @@ class Template:
 
     def place(self, node: nodes.Node, word: str) -> tuple[int, int]:
         """Line and column of ``word`` in the node's line; Jinja keeps the lines only."""
+        line, column = self._place_in_text(node, word)
+        last = self.before.count("\n") + 1
+        return line - last + 1, column - len(self.before.rpartition("\n")[2]) if line == last else column
+
+    def _place_in_text(self, node: nodes.Node, word: str) -> tuple[int, int]:
         words = self._columns.get(node.lineno)
         if words is None:
             words = self._columns[node.lineno] = _columns_of(_line(self.lines, node.lineno))
@@ -356,14 +377,27 @@ class _TemplateChecker:
         for name in self.template.find(nodes.Name):
             if name.name == "outlets" and name.ctx == "load" and id(name) not in with_member:
                 yield NamedMember(("outlets",), *self.template.place(name, "outlets"))
+        listing = {id(call.node): call for call in self.template.find(nodes.Call) if lists_columns(call)}
         for node in self.template.members:
             member = member_of(node)
             if member is not None and not _leaves_sandbox(node, member) and (owner := _owner_of(node)):
-                yield NamedMember((*owner, member), *self.template.place(node, member))
+                left_out = _texts(listing[id(node)].args) if id(node) in listing else [member]
+                yield from (NamedMember((*owner, each), *self.template.place(node, each)) for each in left_out)
 
     def _fault(self, node: nodes.Node, word: str, message: str, hint: str | None = None) -> TextFault:
         line, column = self.template.place(node, word)
         return TextFault(line, column, len(word), message, hint)
+
+
+def lists_columns(node: nodes.Call) -> bool:
+    """Whether it is ``inlets.x.columns_except(…)``, of which only a run knows what it prints."""
+    callee = node.node
+    return isinstance(callee, nodes.Getattr) and callee.attr == COLUMNS_EXCEPT and _owner_of(callee)[:1] == ("inlets",)
+
+
+def _texts(values: Iterable[nodes.Node]) -> list[str]:
+    """The values that are plain text in the template."""
+    return [each.value for each in values if isinstance(each, nodes.Const) and isinstance(each.value, str)]
 
 
 def _holds_quote(node: nodes.Node) -> bool:

@@ -32,6 +32,7 @@ from sparkassets.core.spec.column_inference import TableColumns
 from sparkassets.core.spec.compilation import compile_assets, compile_project
 from sparkassets.core.spec.drafts import AssetFiles, ProjectDraft
 from sparkassets.core.spec.expect_and_notify import written_rules
+from sparkassets.core.spec.macros import MacroLibrary
 from sparkassets.core.spec.project_file import read_project_file
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.validations import rule_functions as functions_of_rules
@@ -355,7 +356,19 @@ def _find_code(
         if asset.function is not None:
             modules.setdefault(asset.module.name, ModuleSource(asset.module.file, asset.module.search_path))
             declared_functions[name] = replace(asset.function, parts=_digest_code(asset, function_parts))
-    return AssetCode(sql, modules, declared_functions)
+    return AssetCode(sql, modules, declared_functions, _read_macros(reader))
+
+
+def _read_macros(reader: SourceReader) -> MacroLibrary:
+    """The macros in the folder ``macros`` of the project, by name of file."""
+    folder = reader.root / "macros"
+    names = sorted(name for name in reader.list_names(folder) or () if name.endswith(".sql"))
+    files = [file for name in names if (file := reader.read_file(folder / name)) is not None]
+    if not files:
+        return MacroLibrary()
+    from sparkassets.core.spec.macro_files import read_macros  # Jinja is for projects that have some
+
+    return read_macros(files)
 
 
 def _digest_code(asset: DeclaredAsset, calls: FunctionParts) -> dict[str, str]:

@@ -7,6 +7,7 @@ from functools import partial
 
 from sparkassets.core.journal.entries import ClaimEntry, Entry
 from sparkassets.core.journal.state import State
+from sparkassets.core.planner.batch.run_pools import count_free_places
 from sparkassets.core.planner.due.unaffected_readers import find_unaffected_readers
 from sparkassets.core.planner.plan import PlannedRun, RunQueue
 from sparkassets.core.planner.planning_context import PlanningContext
@@ -47,21 +48,38 @@ class RunClaimer:
 
         def decide(state: State) -> Sequence[Entry]:
             context = make_context(state)
-            claimed[:] = [(run, self._build_claim(run, context)) for run in self._claimable(queue_runs(context).runs)]
+            due = self._claimable(self._sort_by_priority(queue_runs(context).runs), context)
+            claimed[:] = [(run, self._build_claim(run, context)) for run in due]
             return [claim for _, claim in claimed]
 
         self._ledger.commit(decide)
         for run, claim in claimed:
             self._activate(run, claim, engine, targets)
 
-    def _claimable(self, due: Iterable[PlannedRun]) -> Iterator[PlannedRun]:
-        """Yields the first due runs that may be claimed beside the active ones, up to the number that may be held."""
+    def _sort_by_priority(self, due: Iterable[PlannedRun]) -> Iterable[PlannedRun]:
+        """The due runs, those of a higher priority first, else in their order.
+
+        Without priorities they are not sorted, as each run is only planned when it is taken.
+        """
+        priorities = {name: asset.priority for name, asset in self._project.assets.items() if asset.priority}
+        return sorted(due, key=lambda run: -priorities.get(run.asset, 0)) if priorities else due
+
+    def _claimable(self, due: Iterable[PlannedRun], context: PlanningContext) -> Iterator[PlannedRun]:
+        """Yields the first due runs that may be claimed beside the active ones, up to the number that may be held.
+
+        In a pool that is as many as it has free places. Of a full one the plan holds only runs that wait for no place,
+        such as those that settle what a driver left behind.
+        """
+        counted = ((pool, count_free_places(context, pool)) for pool in self._project.pools)
+        places = {pool: count for pool, count in counted if count > 0}
         taken = [active.run for active in self._active.by_token.values()]
         room = self._active.claimable_count
         for run in due:
-            if not any(_excludes(other, run) for other in taken):
+            pool = self._project.assets[run.asset].pool
+            if not any(_excludes(other, run) for other in taken) and places.get(pool, 1) > 0:
                 yield run
                 taken.append(run)
+                places |= {pool: places[pool] - 1} if pool in places else {}
                 room -= 1
                 if not room:
                     return

@@ -79,6 +79,7 @@ class Driver:
         estimate_volume: As of `PlanningContext`.
         check_availability: Says whether the changes that a run would read are available.
         stored_columns: Reads the columns of an asset's table.
+        max_parallel: How many run at the same time; None takes the project's ``max_parallel_runs``.
     """
 
     project: ProjectSpec
@@ -96,6 +97,7 @@ class Driver:
     estimate_volume: EstimateVolume | None = None
     check_availability: CheckAvailability | None = None
     stored_columns: StoredColumns | None = None
+    max_parallel: int | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
     _active: ActiveRuns = field(init=False)
     _engine: EngineStarter = field(init=False)
@@ -114,7 +116,10 @@ class Driver:
             ledger=self.ledger,
             leases=self.leases,
             active=ActiveRuns(
-                self.project.max_parallel_runs, clock=self.clock, progress=self.progress, stopping=self._stopping
+                self.max_parallel or self.project.max_parallel_runs,
+                clock=self.clock,
+                progress=self.progress,
+                stopping=self._stopping,
             ),
             engine=EngineStarter(
                 self.open_engine, name=(self.project.engine or "spark").capitalize(), progress=self.progress

@@ -18,6 +18,7 @@ from sparkassets.core.planner.batch.backfill import (
 from sparkassets.core.planner.batch.budgets import plan_within_budget
 from sparkassets.core.planner.batch.iterations import plan_rollback
 from sparkassets.core.planner.batch.requested_runs import plan_attended, plan_rebuild
+from sparkassets.core.planner.batch.run_pools import plan_within_pool
 from sparkassets.core.planner.batch.schema_conflicts import explain_schema_conflict, plan_within_schema
 from sparkassets.core.planner.due.redo_requests import open_request
 from sparkassets.core.planner.incremental_planner import IncrementalPlanner
@@ -102,9 +103,9 @@ class RebuildWork(DriverWork):
             return Plan(context.now)
         asset = context.asset(self._asset.name)
         if asset.partitioning.is_partitioned:
-            return plan_within_budget(context, asset, plan_rebuild(context, asset, force=self._force))
+            return _plan_within_limits(context, asset, plan_rebuild(context, asset, force=self._force))
         plan = plan_backfill_unpartitioned(context, asset, None, force=self._force, rebuilds=True)
-        return plan_within_budget(context, asset, plan)
+        return _plan_within_limits(context, asset, plan)
 
     def record_result(self, run: PlannedRun, result: RunResult) -> None:
         """Ends the work after the rebuild was tried; a run that only recorded an older one does not count."""
@@ -322,4 +323,9 @@ class BackfillWork(DriverWork):
 
 def _within_limits(context: PlanningContext, asset: AssetSpec, plan: Plan) -> Plan:
     """The asset's plan without the runs that a conflict of columns or the budget holds back."""
-    return plan_within_budget(context, asset, plan_within_schema(context, asset, plan))
+    return _plan_within_limits(context, asset, plan_within_schema(context, asset, plan))
+
+
+def _plan_within_limits(context: PlanningContext, asset: AssetSpec, plan: Plan) -> Plan:
+    """The plan of one asset without the runs that are over its budget, or for which its pool has no place."""
+    return plan_within_pool(context, asset, plan_within_budget(context, asset, plan))

@@ -128,7 +128,7 @@ def _find_ignoring_code(body: SqlBody | PythonBody | None, columns: Sequence[str
     if body is None or CHANGE_TYPE in (column.lower() for column in columns):
         return None
     if isinstance(body, SqlBody):
-        return None if CHANGE_TYPE in normal_form(body.template).lower() else "its SQL"
+        return None if CHANGE_TYPE in normal_form(body.text).lower() else "its SQL"
     return None if CHANGE_TYPE in source_of(body) else "its function's module"
 
 

@@ -31,7 +31,7 @@ from sparkassets.spark.iterations import (
     read_newest_iteration,
 )
 from sparkassets.spark.open_tables import describe_table_of, find_table, open_table
-from sparkassets.spark.own_session import copy_for_run, make_active, require_utc
+from sparkassets.spark.own_session import copy_for_run, make_active, require_utc, set_for_run
 from sparkassets.spark.partition_guard import drop_other_segments
 from sparkassets.spark.predicates import partition_predicate
 from sparkassets.spark.schemas import declared_schema, drop_defaults, with_plain_strings
@@ -180,8 +180,10 @@ class SparkEngine:
             for folder in folders.values():
                 folders_kept.enter_context(folder.keep_on_success())
             try:
-                needs_own_session = isinstance(order.asset.body, PythonBody) or order.asset.writes_itself
+                asset = order.asset
+                needs_own_session = isinstance(asset.body, PythonBody) or asset.writes_itself or asset.spark_conf
                 session = copy_for_run(shared) if needs_own_session else shared
+                set_for_run(session, asset.spark_conf)
                 inlets = self._read_inlets(session, order)
                 work.check(order.run)
                 checked_inlets = replace(inlets, verdicts=check_inlets(order, inlets.frames, self._project.python))

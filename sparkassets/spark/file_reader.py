@@ -23,7 +23,14 @@ from sparkassets.spark import predicates, sqltext
 from sparkassets.spark.capabilities import capabilities_of, union_all
 from sparkassets.spark.failures import first_line, run_error
 from sparkassets.spark.pinned_files import FoundFile, PinnedFiles, find_root, parse_pattern
-from sparkassets.spark.reader_gaps import check_headers, format_paths, group_files, load_typed, refuse_folder_columns
+from sparkassets.spark.reader_gaps import (
+    check_headers,
+    escape_pattern,
+    format_paths,
+    group_files,
+    load_typed,
+    refuse_folder_columns,
+)
 from sparkassets.spark.row_partitions import RowParts
 from sparkassets.spark.schemas import declared_schema
 from sparkassets.spark.versions import from_arrow
@@ -100,7 +107,7 @@ def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: Asse
     Raises:
         RunError: The files do not fit the declared columns, or there are no files and no declared columns.
     """
-    options = _reader_options(asset)
+    options = reader_options(asset)
     try:
         is_alike = check_headers(session, files, asset=asset, options=options)
         first, *others = group_files(session, files, asset=asset)
@@ -126,7 +133,7 @@ def read_leniently(session: SparkSession, files: Sequence[FoundFile], *, asset: 
         RunError: The files lack declared columns.
         Exception: Whatever Spark says.
     """
-    options = {key: value for key, value in _reader_options(asset).items() if value.upper() != "FAILFAST"}
+    options = {key: value for key, value in reader_options(asset).items() if value.upper() != "FAILFAST"}
     return _read_rows(session, files, asset=asset, options={"mode": "PERMISSIVE", **options})
 
 
@@ -204,6 +211,26 @@ def _read_with_header(
     return load_typed(session, reader, schema, paths, options=options)
 
 
+def group_by_glob(files: Sequence[FoundFile]) -> list[tuple[str, FileSlot]]:
+    """Paths as Spark takes patterns, which together stand for these files alone, each with the slot of its files.
+
+    Files of one slot share a pattern, unless their names hold what means something in one.
+    """
+    by_slot: defaultdict[FileSlot, list[FoundFile]] = defaultdict(list)
+    for file in files:
+        by_slot[file.slot].append(file)
+    patterns: list[tuple[str, FileSlot]] = []
+    for slot, found in by_slot.items():
+        root = escape_pattern(found[0].path.removesuffix(found[0].relative))
+        names = [file.relative for file in found]
+        if len(names) > 1 and not any("," in name or escape_pattern(name) != name for name in names):
+            names = [f"{{{','.join(names)}}}"]
+        else:
+            names = [*map(escape_pattern, names)]
+        patterns += [(root + name, slot) for name in names]
+    return patterns
+
+
 def _find_base_path(files: Sequence[FoundFile], asset: AssetSpec) -> dict[str, str]:
     """The option that makes columns of folders such as ``country=nl``, for a source that is a folder; else empty."""
     if asset.storage is None or not any("/" in file.relative for file in files):
@@ -212,7 +239,7 @@ def _find_base_path(files: Sequence[FoundFile], asset: AssetSpec) -> dict[str, s
     return {} if pattern.is_pattern else {"basePath": find_root(pattern)}
 
 
-def _reader_options(asset: AssetSpec) -> dict[str, str]:
+def reader_options(asset: AssetSpec) -> dict[str, str]:
     """The options of the format, then the author's; a registered format has the author's in its own options already."""
     written = asset.source.options if asset.source is not None and asset.source.registered is None else {}
     return {**asset.file_format.options, **written}

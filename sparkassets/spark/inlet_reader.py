@@ -330,10 +330,9 @@ def read_above(
             hint="read it by its changes again",
         )
     quoted = sqltext.name(column)
-    condition = f"{quoted} > {_value_sql(low, kind)}" if low is not None else f"{quoted} IS NOT NULL"
+    condition = condition_above(low, overlap, column=column, kind=kind, owner=owner)
     newest = f"max({quoted})"
     if overlap is not None and low is not None:
-        condition = f"{quoted} >= {_overlap_start_sql(low, overlap, column=column, kind=kind, owner=owner)}"
         newest = f"greatest({newest}, {_value_sql(low, kind)})"  # a watermark never goes back
     if highest is not None and (low is None or _is_comparable(low, kind)):
         high = _bound_above(highest, low, kind=kind, repeats=overlap is not None)
@@ -343,6 +342,20 @@ def read_above(
     if high is None:
         return frame.filter("false"), WatermarkBounds(low, low)
     return frame.filter(f"{condition} AND {quoted} <= {_value_sql(high, kind)}"), WatermarkBounds(low, high)
+
+
+def condition_above(low: str | None, overlap: Duration | None, *, column: str, kind: str, owner: str) -> str:
+    """SQL that is true for the rows above a watermark, or of its overlap; without one, for all rows with a value.
+
+    Raises:
+        RunError: There is an overlap, and the column holds no times.
+    """
+    quoted = sqltext.name(column)
+    if low is None:
+        return f"{quoted} IS NOT NULL"
+    if overlap is None:
+        return f"{quoted} > {_value_sql(low, kind)}"
+    return f"{quoted} >= {_overlap_start_sql(low, overlap, column=column, kind=kind, owner=owner)}"
 
 
 def _is_comparable(low: str, kind: str) -> bool:

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from sparkassets.authoring import is_in_function
 from sparkassets.errors import RunError, SparkUnavailableError
-from sparkassets.spark.failures import ignore_lacking, is_lacking, is_out_of_reach
+from sparkassets.spark.failures import first_line, ignore_lacking, is_lacking, is_out_of_reach
 from sparkassets.spark.session_settings import OF_RUNS, TIME_ZONE, is_local, small_table_settings
 from sparkassets.spark.versions import ANSI, lacks_ansi, list_settings
 
@@ -177,6 +177,27 @@ def copy_for_run(session: SparkSession) -> SparkSession:
     keep_running(copy.sparkContext)
     make_active(copy)
     return copy
+
+
+def set_for_run(session: SparkSession, settings: Mapping[str, str]) -> None:
+    """Changes settings of a run's own session.
+
+    Raises:
+        RunError: Spark does not let a session change one; on Spark Connect, where all runs share one, for any.
+    """
+    from pyspark.errors import PySparkException
+
+    if settings and is_remote(session):
+        raise RunError(
+            "'spark_conf' cannot be used with Spark Connect, where all runs share one session",
+            hint="write the settings to 'spark' in project.yml, or set them on the server",
+        )
+    for name, value in settings.items():
+        try:
+            session.conf.set(name, value)
+        except PySparkException as error:
+            message = f"the setting {name!r} of 'spark_conf' cannot be changed for a run: {first_line(error)}"
+            raise RunError(message, hint="write it to 'spark' in project.yml, for the whole session") from error
 
 
 def make_active(session: SparkSession) -> None:

@@ -58,6 +58,11 @@ def check_headers(
     return len(written) == len(files)
 
 
+def escape_pattern(path: str) -> str:
+    """The path as a pattern of Spark's readers that stands for itself alone."""
+    return _GLOB_CHARACTERS.sub(r"\\\1", path)
+
+
 def format_paths(session: SparkSession, files: Sequence[FoundFile], *, asset: str) -> list[str]:
     """The paths of the files as the session's readers take them.
 
@@ -65,7 +70,7 @@ def format_paths(session: SparkSession, files: Sequence[FoundFile], *, asset: st
         RunError: A path looks like a pattern, and the session has no way to say that it is none.
     """
     if capabilities_of(session).escapes_patterns:
-        return [_GLOB_CHARACTERS.sub(r"\\\1", file.path) for file in files]
+        return [escape_pattern(file.path) for file in files]
     if pattern := next((file for file in files if _GLOB_CHARACTERS.search(file.path)), None):
         raise RunError(
             f"the file '{escape_unwritable(pattern.relative)}' of {asset!r} has a name that Sail takes for a pattern",

@@ -10,6 +10,7 @@ from typing import Any
 
 from sparkassets.app.adapters import Adapters
 from sparkassets.core.cases import UNSAID, CaseStep, TimeCase
+from sparkassets.core.documents.row_sample import RowSample
 from sparkassets.core.instants import format_zoned
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.table_findings import TableFinding
@@ -81,6 +82,9 @@ class ProjectRehearsal:
             make_volume_estimator=_ZeroVolumes,
             make_change_feeds=_AvailableFeeds,
             read_columns=lambda _: None,
+            render_code=lambda _: ((), ()),
+            sample_table=lambda asset, *_: RowSample(asset.name, None, (), ()),
+            sample_computation=lambda *_: RowSample("", None, (), ()),
         )
 
 

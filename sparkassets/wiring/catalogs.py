@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
-from sparkassets.errors import SessionNeededError
+from sparkassets.errors import SessionNeededError, SourceError
 from sparkassets.sources import DeltaTargetObserver, make_observer
 
 if TYPE_CHECKING:
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from sparkassets.core.documents.row_sample import RowSample
     from sparkassets.core.journal.state import AssetState
     from sparkassets.core.journal.table_findings import TableFinding
-    from sparkassets.core.partitions import Partitioning
+    from sparkassets.core.partitions import Partitioning, PartitionSet
     from sparkassets.core.run_costs import InletVolume
     from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
     from sparkassets.ports import (
@@ -88,6 +89,32 @@ class EngineFactory:
         from sparkassets.spark.catalog_listing import CatalogListing
 
         return TableSetObserver(CatalogListing(self.workplace), table_observer)
+
+    def read_types(self, asset: AssetSpec, version: int) -> Mapping[str, str]:
+        """The columns of an asset's table at a version, with Spark's names of their types.
+
+        A table in a catalog is asked through the session, which starts if there is none.
+
+        Raises:
+            SourceError: The log of a table at a path does not have them.
+        """
+        if asset.storage is not None and asset.is_named:
+            from sparkassets.spark.table_locations import read_rows
+
+            schema = read_rows(asset.storage, self._session.open(), version).schema
+            return {field.name: field.dataType.simpleString() for field in schema.fields}
+        from sparkassets.sources.table_schemas import TableSchemas
+
+        columns = None if asset.storage is None else TableSchemas().read_columns(asset.storage.path, version)
+        if columns is None:
+            raise SourceError(f"the columns of {asset.name!r} cannot be read at version {version}")
+        return columns
+
+    def sample_table(self, asset: AssetSpec, partitions: PartitionSet, limit: int) -> RowSample:
+        """At most ``limit`` rows of an asset's table as it is now, of these partitions."""
+        from sparkassets.spark.row_samples import sample_table
+
+        return sample_table(asset, partitions, limit, open_session=self._session.open)
 
     def make_target_observer(self) -> TargetObserver:
         """What looks at the assets' own tables."""

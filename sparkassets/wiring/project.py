@@ -38,9 +38,12 @@ from sparkassets.wiring.sinks import make_sinks
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sparkassets.ports import JournalStore, Sink
+    from sparkassets.core.documents.rendered_run import RenderedCode
+    from sparkassets.core.documents.row_sample import RowSample
+    from sparkassets.ports import JournalStore, RunComputation, RunOrder, Sink
     from sparkassets.runtime.progress import FailureExplanation, InvocationWatcher
     from sparkassets.spark.context import Context
+    from sparkassets.spark.query_rendering import ReadColumns
 
 
 _INVOCATIONS = ActiveInvocations()
@@ -51,8 +54,8 @@ class Project(OpenProject):
     """A project with its state: what the command line does, in Python.
 
     `plan`, `status`, `explain` and `run` are here; the rest is in `assets`, `partitions`, `backfills`, `branches`,
-    `events`, `history`, `lineage`, `timetables` and `state`. A Spark session that it starts is kept for the next run;
-    `close`, or the end of a ``with``, stops it.
+    `events`, `history`, `lineage`, `queries`, `timetables` and `state`. A Spark session that it starts is kept for the
+    next run; `close`, or the end of a ``with``, stops it.
 
     >>> Project.load("conf").run(spark)  # doctest: +SKIP
     """
@@ -168,6 +171,9 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[s
         make_volume_estimator=engines.make_volume_estimator,
         make_change_feeds=engines.make_change_feeds,
         read_columns=read_columns,
+        render_code=partial(_render_code, spec, engines.read_types),
+        sample_table=engines.sample_table,
+        sample_computation=_sample_computation,
         make_watchers=partial(_make_watchers, hidden),
         for_project=partial(adapters_of, env=env),
         list_folders=_list_folders,
@@ -186,6 +192,20 @@ def _store(spec: ProjectSpec, session: SharedSession) -> JournalStore:
 
     schema = catalog_schema(spec.state)
     return SessionStore(session.open, schema=schema) if schema else SessionStore(session.open, uri=spec.state)
+
+
+def _render_code(
+    spec: ProjectSpec, read_types: ReadColumns, order: RunOrder
+) -> tuple[tuple[RenderedCode, ...], tuple[str, ...]]:
+    from sparkassets.spark.query_rendering import QueryRenderer
+
+    return QueryRenderer(spec, read_types).render(order)
+
+
+def _sample_computation(computation: RunComputation, limit: int) -> RowSample:
+    from sparkassets.spark.row_samples import sample_computation
+
+    return sample_computation(computation, limit)
 
 
 def _list_folders(place: str, name: str) -> Sequence[str]:

@@ -58,7 +58,9 @@ def test_no_arguments_show_help_on_stderr_and_are_invalid(capsys):
     assert captured.err.startswith("Usage: sparkassets ")
 
 
-KNOWN_TO_PLAN = "known are --at, --branch, --estimate, --help, --json, --profile, --project, --select, --set, --spark"
+KNOWN_TO_PLAN = (
+    "known are --at, --branch, --estimate, --exclude, --help, --json, --profile, --project, --select, --set, --spark"
+)
 
 
 @pytest.mark.parametrize("group", ["events", "deploy", "state"])

@@ -1,74 +1,100 @@
-"""``--select`` with and without ``+``."""
-
-from dataclasses import replace
+"""``--select`` and ``--exclude``: by tags, owners, folders and states, with the project's defaults by folder."""
 
 import pytest
 
-from sparkassets.cli.options import select_assets
-from sparkassets.core.conditions.parsing import parse_condition
-from sparkassets.core.spec.model import Schedule
-from sparkassets.errors import InputError
-from tests.builders import asset, clock, project, source
+from sparkassets import Project
 
-SHOP = project(
-    source("orders"),
-    source("shops"),
-    asset("clean", "orders"),
-    asset("daily", "clean", "shops"),
-    asset("report", "daily", by=None),
-    asset("alarm", schedule=Schedule(None, parse_condition({"uri": "x-orders"}, clock), "x-orders"), by=None),
-    asset("mail", schedule="report", by=None),
-    replace(asset("clean_by_hand"), uri="clean"),
-)
+PROJECT = {
+    "project.yml": (
+        "project: shop\nassets: [assets]\n"
+        "defaults:\n  owner: data\n  tags: [all]\n  folders:\n    assets/sales: {owner: sales, tags: [daily]}\n"
+        "    assets/sales/eu: {tags: [eu]}\n"
+        "notify:\n- {to: ALERTS, select: 'tag:eu'}\n- {to: OTHERS, select: '!tag:eu', on: failure}\n"
+    ),
+    "assets/orders.yml": "asset: orders\nsource: true\nuri: x-orders\n",
+    "assets/sales/daily.yml": "asset: daily\ninlets: {orders: }\nwrite: self\nschedule: manual\nowner: ann\n",
+    "assets/sales/eu/berlin.yml": "asset: berlin\nwrite: self\nschedule: manual\ntags: [de, daily]\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def conf(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
+    for name, text in PROJECT.items():
+        file = tmp_path / "conf" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return tmp_path / "conf"
+
+
+def test_owners_and_tags_come_from_folders(conf):
+    assets = Project.load(conf).spec.assets
+    labels = {name: (asset.owner, asset.tags) for name, asset in assets.items()}
+    assert labels == {
+        "orders": ("data", ("all",)),
+        "daily": ("ann", ("all", "daily")),
+        "berlin": ("sales", ("all", "daily", "eu", "de")),
+    }
+
+
+def test_notifications_of_the_project_select_assets(conf):
+    assets = Project.load(conf).spec.assets
+    receivers = {name: [rule.to for rule in asset.notify] for name, asset in assets.items()}
+    assert receivers == {"orders": [("OTHERS",)], "daily": [("OTHERS",)], "berlin": [("ALERTS",)]}
 
 
 @pytest.mark.parametrize(
-    ("texts", "names"),
+    ("args", "names"),
     [
-        ([], None),
-        (["daily"], ("daily",)),
-        (["report,clean"], ("clean", "report")),
-        (["report", "clean, daily"], ("clean", "daily", "report")),
-        (["clean+"], ("clean", "daily", "report", "mail")),
-        (["+daily"], ("orders", "shops", "clean", "daily", "clean_by_hand")),
-        (["clean_by_hand+"], ("daily", "report", "mail", "clean_by_hand")),
-        (["+clean+"], ("orders", "clean", "daily", "report", "mail")),
-        (["orders+"], ("orders", "clean", "daily", "report", "alarm", "mail")),
-        (["cle*"], ("clean", "clean_by_hand")),
-        (["shop?,m*"], ("shops", "mail")),
-        (["d[a-b]ily+"], ("daily", "report", "mail")),
-        (["+mail"], ("orders", "shops", "clean", "daily", "report", "mail", "clean_by_hand")),
+        (["--select", "tag:daily"], {"daily", "berlin"}),
+        (["--select", "tag:daily", "--exclude", "owner:ann"], {"berlin"}),
+        (["--exclude", "type:source, tag:eu"], {"daily"}),
+        (["--select", "path:assets/sales/"], {"daily", "berlin"}),
+        (["--select", "state:failed"], set()),
+        (["--exclude", "state:paused"], {"orders", "berlin"}),
+        (["--select", "state:paused"], {"daily"}),
     ],
 )
-def test_what_a_selection_means(texts, names):
-    assert select_assets(SHOP, texts) == names
+def test_commands_take_what_is_selected_without_what_is_excluded(asked, args, names):
+    asked("pause", "daily")
+    assert {each["asset"] for each in asked("status", *args)} == names
 
 
-@pytest.mark.parametrize("text", ["dayly", "+dayly", "dayly+"])
-def test_a_name_that_is_not_there_is_refused_with_a_suggestion(text):
-    with pytest.raises(InputError) as error:
-        select_assets(SHOP, [text])
-    assert str(error.value) == "--select: no asset 'dayly' in project 'test'\n  hint: did you mean 'daily'?"
+def test_python_takes_what_the_command_line_takes(conf):
+    assert Project.load(conf).select("tag:daily,!owner:ann") == ("berlin",)
+    assert Project.load(conf).select(["orders+1"]) == ("orders", "daily")
 
 
-@pytest.mark.parametrize("text", ["", "daily,", "+"])
-def test_an_empty_name_is_refused(text):
-    with pytest.raises(InputError, match="--select: no asset ''"):
-        select_assets(SHOP, [text])
+def test_a_wrong_term_names_the_option(said):
+    code, out, err = said("status", "--exclude", "tag:dayly")
+    assert (code, out) == (2, "")
+    assert err == ("error: --select: no asset of project 'shop' has 'tag:dayly'\n  hint: did you mean 'daily'?\n")
 
 
-@pytest.mark.parametrize("text", ["x*", "+x*+", "DAILY*"])
-def test_a_pattern_that_nothing_fits_is_refused(text):
-    with pytest.raises(InputError) as error:
-        select_assets(SHOP, [text])
-    pattern = text.strip("+")
-    assert str(error.value) == (
-        f"--select: no asset of project 'test' matches {pattern!r}\n  hint: `sparkassets status` lists the assets; "
-        "quote patterns so that the shell does not expand them"
-    )
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        (
+            "assets/sales/eu:",
+            "assets/sale:",
+            "the folder 'assets/sale' holds no file of an asset",
+        ),
+        ("'tag:eu'", "'tag:us'", "'select' of 'notify': no asset of project 'shop' has 'tag:us'"),
+        ("'tag:eu'", "'state:failed'", "'select' of 'notify': 'state:failed' cannot be used here"),
+        ("tags: [all]", "tags: ['a b']", "tags"),
+    ],
+)
+def test_wrong_defaults_and_selections_are_problems_of_the_file(said, conf, old, new, problem):
+    text = (conf / "project.yml").read_text()
+    (conf / "project.yml").write_text(text.replace(old, new, 1))
+    code, _, err = said("validate")
+    assert code == 2
+    assert problem in err
 
 
-def test_python_takes_what_the_command_line_takes():
-    from sparkassets.app.context import select_assets as selected_names
-
-    assert selected_names(SHOP, ["clean+,shop?"]) == ("shops", "clean", "daily", "report", "mail")
+def test_rules_of_one_asset_select_nothing(said, conf):
+    (conf / "assets" / "orders.yml").write_text("asset: orders\nsource: true\nnotify: {to: X, select: orders}\n")
+    code, _, err = said("validate")
+    assert code == 2
+    assert "conf/assets/orders.yml:3:17: 'select' goes with the project's 'notify'" in err

@@ -325,9 +325,9 @@ def outlined(shop, monkeypatch):
     """The SQL texts that were read."""
     read, read_outline = [], templating.read_outline
 
-    def counting(text):
+    def counting(text, macros=""):
         read.append(text)
-        return read_outline(text)
+        return read_outline(text, macros)
 
     monkeypatch.setattr(templating, "read_outline", counting)
     return read

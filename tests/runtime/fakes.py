@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any
 
 from sparkassets.app.adapters import Adapters
+from sparkassets.core.documents.row_sample import RowSample
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.table_findings import TableFinding
 from sparkassets.core.partitions import NOTHING, PartitionSet
@@ -495,6 +496,9 @@ class World:
             make_volume_estimator=lambda: self.volumes,
             make_change_feeds=lambda: self.feeds,
             read_columns=self.stored,
+            render_code=lambda _: ((), ()),
+            sample_table=lambda asset, *_: RowSample(asset.name, None, (), ()),
+            sample_computation=lambda *_: RowSample("", None, (), ()),
             sinks=self.sinks,
         )
 

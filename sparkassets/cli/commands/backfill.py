@@ -65,6 +65,12 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     help="Stop after N runs; the same command continues with the rest.",
 )
+@click.option(
+    "--max-parallel",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Run at most N at the same time, in place of the project's `max_parallel_runs`.",
+)
 @click.option("--downstream", is_flag=True, help="Then run everything downstream.")
 @click.option("--force", is_flag=True, help="Recompute partitions that are up to date, too.")
 @click.option(

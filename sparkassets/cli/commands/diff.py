@@ -101,7 +101,7 @@ def command(folder: Path, branch: str, select: tuple[str, ...], samples: int, as
     rows. Values of columns with `pii: true` are not shown.
     """
     project = open_project(folder)
-    differences = project.branches.diff(branch, select=select_assets(project.spec, select), samples=samples)
+    differences = project.branches.diff(branch, select=select_assets(project, select), samples=samples)
     if as_json:
         print_json([difference_document(difference, project.spec) for difference in differences])
         return 0

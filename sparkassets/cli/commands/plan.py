@@ -48,7 +48,7 @@ def command(
     base = open_project(folder)
     project = open_scope(base)
     with project.connect() if spark else nullcontext():
-        plan = project.plan(at=at, select=select_assets(base.spec, select), estimate=estimate)
+        plan = project.plan(at=at, select=select_assets(base, select), estimate=estimate)
     if as_json:
         from sparkassets.cli.output import print_json
         from sparkassets.core.documents.plan import plan_document

@@ -54,7 +54,7 @@ def command(
     killed, the same command continues.
     """
     project = open_project(folder)
-    names = select_assets(project.spec, select)
+    names = select_assets(project, select)
     if not dry_run:
         return drive(
             project,

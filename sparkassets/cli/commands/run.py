@@ -54,7 +54,7 @@ def command(
     every_seconds = _seconds(loop)
     base = open_project(folder)
     project = open_scope(base)
-    names = select_assets(base.spec, select)
+    names = select_assets(base, select)
     return drive(
         project,
         lambda progress: project.run(at=at, select=names, progress=progress, check=False, over_budget=over_budget),

@@ -63,7 +63,7 @@ def command(folder: Path, select: tuple[str, ...], at: str | None, as_json: bool
     """Show the status of every asset, upstream first."""
     base = open_project(folder)
     project = open_scope(base, existing=True)
-    names = select_assets(base.spec, select)
+    names = select_assets(base, select)
     status = project.status(at=at)
     shown = [asset_status for asset_status in status if names is None or asset_status.asset in names]
     if as_json:

@@ -18,7 +18,7 @@ from sparkassets.core.derivation.column_uses import ColumnUse, QueryDerivation, 
 from sparkassets.core.sandbox import SqlFragment, TooMuchError, render_sql
 from sparkassets.core.spec.model import AssetSpec, ReadChanges, SqlBody
 from sparkassets.core.spec.project_spec import ProjectSpec
-from sparkassets.core.templating import NAMES, Template
+from sparkassets.core.templating import NAMES, Template, lists_columns
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
@@ -69,7 +69,7 @@ def render_query(asset: AssetSpec, text: str, params: Mapping[str, object]) -> R
     """
     try:
         template = Template.parse(text)
-        if any(_depends_on_run(node) for node in template.find(*_SHAPING_NODES)):
+        if any(_depends_on_run(node) for node in template.find(*_SHAPING_NODES)) or _lists_columns(template):
             return None
         return _render(asset, template, text, params)
     except _RENDER_ERRORS:
@@ -81,6 +81,8 @@ def render_failure(asset: AssetSpec, text: str, params: Mapping[str, object]) ->
     try:
         template = Template.parse(text)
         if any(name.name in NAMES - _SAME_FOR_ALL_RUNS for name in template.find(nodes.Name)):
+            return None
+        if _lists_columns(template):
             return None
         _render(asset, template, text, params)
     except _RENDER_ERRORS as error:
@@ -105,6 +107,11 @@ def _depends_on_run(node: nodes.Node) -> bool:
     )
     names = (name.name for each in shaping_parts for name in (*each.find_all(nodes.Name), *_name_itself(each)))
     return any(name in NAMES - _SAME_FOR_ALL_RUNS for name in names)
+
+
+def _lists_columns(template: Template) -> bool:
+    """Whether it prints columns of an inlet that only a run knows."""
+    return any(map(lists_columns, template.find(nodes.Call)))
 
 
 def _name_itself(node: nodes.Node) -> Iterator[nodes.Name]:
@@ -282,7 +289,7 @@ def derive_asset(
         return None
     derivation: QueryDerivation | None = None
     for params in sets:
-        query = render(asset, asset.body.template, params)
+        query = render(asset, asset.body.text, params)
         derived = _derive_rendered_query(asset, query, columns) if query is not None else None
         if derived is None or (derivation is not None and derived != derivation):
             return None
@@ -304,7 +311,7 @@ def asset_filters(asset: AssetSpec, columns: Callable[[str], Sequence[str] | Non
     sets = param_sets(asset)
     common_filters: Mapping[str, RowFilter] | None = None
     for params in sets if len(sets) <= MOST_PARAMS else ():
-        query = render_query(asset, asset.body.template, params)
+        query = render_query(asset, asset.body.text, params)
         filters = (
             find_row_filters(query.sql, _relations_of_query(asset, query, columns), unknown=MARKS)
             if query is not None

@@ -80,9 +80,9 @@ def _query_problems(asset: AssetSpec, derivations: AssetDerivations) -> list[Spe
     if not isinstance(asset.body, SqlBody) or asset.outlets:
         return []
     for params in param_sets(asset)[:MOST_PARAMS]:
-        query = derivations.query_of(asset, asset.body.template, params)
+        query = derivations.query_of(asset, asset.body.text, params)
         if query is None:
-            if (failure := render_failure(asset, asset.body.template, params)) is not None:
+            if (failure := render_failure(asset, asset.body.text, params)) is not None:
                 return [SpecProblem(asset.body.location, f"this template always fails: {failure}")]
             continue
         source, tree = _QuerySource(asset.body, query.sql), _parse_query(query.sql)

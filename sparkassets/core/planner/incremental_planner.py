@@ -16,6 +16,7 @@ from operator import is_not
 
 from sparkassets.core.conditions import datasets
 from sparkassets.core.instants import from_unix, to_unix
+from sparkassets.core.planner.batch.run_pools import find_pool_members
 from sparkassets.core.planner.plan import Plan, PlannedRun, RunQueue
 from sparkassets.core.planner.planner import assemble_plan, decide_asset
 from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext
@@ -45,6 +46,7 @@ class IncrementalPlanner:
         for asset in project.assets.values():
             for uri in _dataset_uris(asset, project):
                 self._readers.setdefault(uri, []).append(asset.name)
+        self._pool_members = find_pool_members(project)
         self._last_context: PlanningContext | None = None
         self._plan: Plan | None = None
         self._alarms: list[tuple[int, str]] = []  # a heap of (instant, asset), replaced alarms among them
@@ -107,6 +109,7 @@ class IncrementalPlanner:
                 if name in self._place_of:
                     dirty.add(name)
                     dirty.update(self._downstream[name])
+                    dirty.update(self._pool_members.get(context.project.assets[name].pool, ()))
             for uri in _changed_keys(before.datasets, after.datasets):
                 dirty.update(self._readers.get(uri, ()))
         time = max(context.now, context.clock)

@@ -191,6 +191,15 @@ def _hold_over_budget(case: DecisionInput, progress: DecisionProgress) -> Decisi
     return hold_over_budget(case, progress)
 
 
+def _hold_in_full_pool(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
+    """Holds back runs while others hold all places of the asset's pool."""
+    if not case.asset.pool:
+        return progress
+    from sparkassets.core.planner.batch.run_pools import hold_in_full_pool  # few are in one
+
+    return hold_in_full_pool(case, progress)
+
+
 STEPS: tuple[DecisionStep, ...] = (
     _remove_reserved,
     _remove_withheld,
@@ -203,6 +212,7 @@ STEPS: tuple[DecisionStep, ...] = (
     batch_candidates,
     _hold_schema_conflicts,
     _hold_over_budget,
+    _hold_in_full_pool,
 )
 """The steps from the due partitions to runs, in order."""
 

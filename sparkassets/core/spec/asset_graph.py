@@ -38,13 +38,13 @@ def find_ancestors(assets: Mapping[str, AssetSpec], name: str) -> set[str]:
 
 def find_descendants(assets: Mapping[str, AssetSpec], name: str) -> set[str]:
     """The assets that depend on the named asset, directly or through others; without itself."""
-    return _find_reachable(name, _reverse_edges(upstream_edges(assets))) - {name}
+    return _find_reachable(name, reverse_edges(upstream_edges(assets))) - {name}
 
 
 def sort_topologically(edges: Mapping[str, tuple[str, ...]]) -> list[str]:
     """Every name after all that it depends on, else in the order given; names on cycles are left out."""
     waiting = {name: set(needs) for name, needs in edges.items()}
-    consumers = _reverse_edges(edges)
+    consumers = reverse_edges(edges)
     ready = [name for name, needs in waiting.items() if not needs]
     for name in ready:
         for consumer in consumers[name]:
@@ -83,10 +83,10 @@ def find_cycles(edges: Mapping[str, tuple[str, ...]]) -> Iterator[list[str]]:
 def _find_cycle_group(name: str, edges: Mapping[str, tuple[str, ...]], among: set[str]) -> set[str]:
     """The names that both lead to ``name`` and are reached from it."""
     inner = {each: [need for need in edges[each] if need in among] for each in among}
-    return _find_reachable(name, inner) & _find_reachable(name, _reverse_edges(inner))
+    return _find_reachable(name, inner) & _find_reachable(name, reverse_edges(inner))
 
 
-def _reverse_edges(edges: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+def reverse_edges(edges: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """The edges the other way round."""
     reversed_edges: dict[str, list[str]] = {name: [] for name in edges}
     for name, needs in edges.items():

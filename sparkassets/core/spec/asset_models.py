@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, Tag
 
 from sparkassets.core.source_formats import FORMATS
 from sparkassets.core.spec.inlet_models import InletMap
-from sparkassets.core.spec.project_models import BudgetMap, NotifyValue
+from sparkassets.core.spec.project_models import BudgetMap, NotifyValue, TagList
 from sparkassets.core.spec.rule_maps import RuleList
 from sparkassets.core.spec.schedule_models import (
     DeadlineMap,
@@ -221,7 +221,12 @@ class AssetFile(StrictMap):
     asset: IdentifierText = Field(description="Its name, unique in the project.")
     type: Text = Field(default="dataset", description="Kind of asset: dataset, model, report, or any word.")
     description: Text = Field(default="", description="Description for people.")
-    owner: Text = Field(default="", description="Person or team responsible for the asset.")
+    owner: Text = Field(
+        default="", description="Person or team responsible for the asset; default: as in the project's `defaults`."
+    )
+    tags: TagList = Field(
+        default=[], description="Words to select assets by, such as tag:finance; added to those of `defaults`."
+    )
     extra: dict[str, Any] = Field(default={}, description="Metadata of any kind; no credentials.")
     columns: _Columns = Field(
         default={}, description="Columns with their Spark SQL types, or with a map of type and further properties."
@@ -398,6 +403,15 @@ class AssetFile(StrictMap):
     end: Maybe[InstantText] = Field(default=None, description="End of schedule and partitions.")
     settle: Maybe[DurationText] = Field(default=None, description="For a source: ignore updates more recent than this.")
     paused: bool = Field(default=False, description="Stop runs; events are still recorded.")
+    pool: Maybe[IdentifierText] = Field(
+        default=None, description="One of the project's `pools`, which bound how many runs share a thing."
+    )
+    priority: Annotated[int, Field(strict=True)] = Field(
+        default=0, description="Of due runs, those with a higher priority are claimed first."
+    )
+    spark_conf: dict[Text, Plain] = Field(
+        default={}, description="Spark settings of its runs, such as spark.sql.shuffle.partitions."
+    )
     budget: Maybe[Annotated[BudgetMap, require_map("{bytes: 10GB, seconds: 3600}")]] = Field(
         default=None, description="A run estimated to cost more waits for `--over-budget`."
     )

@@ -16,6 +16,7 @@ from sparkassets.core.query_outline import QueryOutline, TemplateError
 from sparkassets.core.query_text import MOST_NESTED, find_excess_nesting
 from sparkassets.core.redaction import redact
 from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft, normalize_path, sibling_path
+from sparkassets.core.spec.macros import MacroLibrary, MacroPrefix
 from sparkassets.core.spec.model import PythonBody, SqlBody
 from sparkassets.core.spec.rule_maps import row_removing_rule_maps
 from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile
@@ -160,11 +161,13 @@ class AssetCode:
         sql: SQL files by their path from the project's folder; None for one that cannot be read.
         modules: Python modules by name.
         declared: Functions that declare assets in Python, by asset.
+        macros: What SQL may use.
     """
 
     sql: Mapping[str, SourceFile | None]
     modules: Mapping[str, ModuleSource]
     declared: Mapping[str, ModuleFunction] = field(default_factory=dict)
+    macros: MacroLibrary = field(default_factory=MacroLibrary)
 
 
 @frozen
@@ -194,9 +197,12 @@ class SqlText:
     outline: QueryOutline
     file: SourceFile
     at: DocumentPlace | None = None
+    macros: MacroPrefix = MacroPrefix()
 
     def mention(self, line: int, column: int, width: int) -> AssetMention:
-        """The place in its file of a place in the template, both counted from 1."""
+        """The place in its file of a place in the template, both counted from 1; its start for one in a macro."""
+        if line < 1:
+            line, column = 1, 1
         if self.at:
             node = self.at.document.find(self.at.path)[1]
             if isinstance(node, ScalarNode):
@@ -210,7 +216,9 @@ class SqlText:
         return redact(form, variables=variables) if variables or self.outline.has_credentials else form
 
     def fault(self, fault: TextFault) -> SpecProblem:
-        """The template's fault as a problem of its file."""
+        """The template's fault as a problem of its file, or of that of a macro."""
+        if fault.line < 1 and self.macros.macros:
+            return self.macros.problem(fault)
         return self.mention(fault.line, fault.column, fault.width).problem(fault.message, hint=fault.hint)
 
 
@@ -239,7 +247,9 @@ class AssetBody:
         values = draft.at.document.variables
         text = self.sql.shown_form(values) if self.sql is not None else ""
         selects = {f"outlet {name}": digest(each.shown_form(values)) for name, each in self.outlets.items()}
-        code = {**self.parts, **selects}
+        macros = self.sql.macros.parts if self.sql is not None else {}
+        macros |= {part: each for sql in self.outlets.values() for part, each in sql.macros.parts.items()}
+        code = {**self.parts, **selects, **macros}
         written_params = draft.keys.params
         params = (
             written_params
@@ -274,21 +284,21 @@ def compile_body(draft: AssetDraft, project: ProjectDraft, code: AssetCode, outl
     if keys.outlets is not None and keys.python is None:
         return AssetBody()  # its outlets have the SQL
     if keys.python is None:
-        return _compile_sql(draft, code.sql, outlines)
+        return _compile_sql(draft, code, outlines)
     if keys.sql is not None:
         (draft.at / "python").add_key_problem("'sql' and 'python' exclude each other")
         return AssetBody()
     return _compile_python(draft, keys.python, project, code.modules, code.declared.get(draft.name))
 
 
-def _compile_sql(draft: AssetDraft, files: Mapping[str, SourceFile | None], outlines: OutlineMemo) -> AssetBody:
+def _compile_sql(draft: AssetDraft, code: AssetCode, outlines: OutlineMemo) -> AssetBody:
     """The body of an asset in SQL, from the YAML or its file; empty if the file is missing or cannot be read."""
-    written = draft.keys.sql
+    written, files = draft.keys.sql, code.sql
     if written is not None and not _names_file(written):
-        return _compile_template(draft, written, draft.file, draft.at / "sql", outlines)
+        return _compile_template(draft, SqlText(written, QueryOutline(), draft.file, draft.at / "sql"), code, outlines)
     path = _sql_path(draft)
     if file := files.get(path):
-        return _compile_template(draft, file.text, file, None, outlines)
+        return _compile_template(draft, SqlText(file.text, QueryOutline(), file), code, outlines)
     if path not in files and not (draft.writes_itself and written is None):  # else its job runs elsewhere
         _report_missing_sql(draft, path, files)
     return AssetBody()
@@ -308,28 +318,28 @@ def _report_missing_sql(draft: AssetDraft, path: str, sql: Mapping[str, SourceFi
         (draft.at / "sql").add_problem(f"the file {path!r} does not exist in the project's folder", hint=hint)
 
 
-def _compile_template(
-    draft: AssetDraft, text: str, file: SourceFile, at: DocumentPlace | None, outlines: OutlineMemo
-) -> AssetBody:
+def _compile_template(draft: AssetDraft, sql: SqlText, code: AssetCode, outlines: OutlineMemo) -> AssetBody:
     """The body of an asset in SQL, with the place of each inlet that the template names.
 
-    ``at`` is where the SQL stands in the YAML, None for a file of its own. A template that cannot be parsed, or is
-    nested too deep for Spark's parser, becomes a problem of the draft, and the body is empty.
+    A template that cannot be parsed, or is nested too deep for Spark's parser, becomes a problem of the draft, and the
+    body is empty. The outline of ``sql`` is read here.
     """
-    problems = draft.at.document.problems
+    problems, text = draft.at.document.problems, sql.text
     try:
-        outline = outlines.find_outline(text, is_stored=at is None or not draft.at.document.variables)
+        macros = code.macros.find_prefix(text)
+        is_stored = sql.at is None or not draft.at.document.variables
+        outline = outlines.find_outline(text, macros.text, is_stored=is_stored)
     except TemplateError as error:
-        problems.append(SqlText(text, QueryOutline(), file, at).fault(error.fault))
+        problems.append(sql.fault(error.fault))
         return AssetBody()
-    sql = SqlText(text, outline, file, at)
+    sql = SqlText(text, outline, sql.file, sql.at, macros)
     if (excess_position := find_excess_nesting(text)) is not None:
         before = text[:excess_position]
         place = sql.mention(before.count("\n") + 1, excess_position - before.rfind("\n"), 1)
         problems.append(place.problem(f"the query nests more than {MOST_NESTED:,} brackets"))
         return AssetBody()
     mentions = {name: sql.mention(line, column, len(name)) for name, (line, column) in outline.inlets.items()}
-    return AssetBody(SqlBody(text, sql.mention(1, 1, 1).location), mentions, sql)
+    return AssetBody(SqlBody(text, sql.mention(1, 1, 1).location, macros.text), mentions, sql)
 
 
 def _compile_python(

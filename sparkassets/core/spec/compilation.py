@@ -20,7 +20,8 @@ from sparkassets.core.spec.asset_graph import sort_topologically, upstream_edges
 from sparkassets.core.spec.bodies import AssetBody, AssetCode, ModuleSource, compile_body, join_bodies
 from sparkassets.core.spec.column_inference import TableColumns, check_partition_columns, find_known_columns
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft, resolve_path
-from sparkassets.core.spec.expect_and_notify import compile_expect, compile_notify
+from sparkassets.core.spec.expect_and_notify import compile_expect, compile_notify, narrow_rules, refuse_selections
+from sparkassets.core.spec.folder_defaults import check_folders, find_owner, find_tags
 from sparkassets.core.spec.inlets import compile_inlets
 from sparkassets.core.spec.model import CHANGE_COLUMNS, AssetSpec, InletSpec, ReadChanges, RunBudget, Schedule
 from sparkassets.core.spec.outlets import compile_folders, compile_properties
@@ -28,6 +29,7 @@ from sparkassets.core.spec.partition import compile_segment_params
 from sparkassets.core.spec.project_file import is_kept_by_spark, profile_key_place, secrets_of, state_place
 from sparkassets.core.spec.project_models import BudgetMap, OpenLineageMap, ProfileMap
 from sparkassets.core.spec.project_spec import ProjectSpec
+from sparkassets.core.spec.resources import compile_pool, compile_spark_conf
 from sparkassets.core.spec.rule_checks import CodeCatalog
 from sparkassets.core.spec.schedule import compile_schedule
 from sparkassets.core.spec.sinks import compile_sinks
@@ -70,14 +72,15 @@ def compile_project(
     assets = _add_notify_rules(project, files, assets, code.modules)
     edges = upstream_edges(assets)
     check_together(project, files, assets, edges)
+    check_folders(project, files)
     sinks = compile_sinks(
         profile_key_place(project.at, "sinks", project.profile), project.keys.sinks, installed=project.installed.sinks
     )
     check_named(project.keys, files.stores)
     document_problems = (each for draft in files.drafts.values() for each in draft.at.document.problems)
-    problems = [*project.problems, *files.problems, *document_problems]
+    problems = [*project.problems, *files.problems, *code.macros.problems, *document_problems]
     if problems:
-        raise SpecError(sort_problems(problems))
+        raise SpecError(sort_problems([*dict.fromkeys(problems)]))  # several assets may use one wrong macro
     ordered = {name: assets[name] for name in sort_topologically(edges)}
     return replace(_make_project_spec(project, files, ordered), sinks=sinks)
 
@@ -123,6 +126,7 @@ def _make_project_spec(project: ProjectDraft, files: AssetFiles, assets: Mapping
         engine=keys.engine,
         spark={key: plain_text(value) for key, value in keys.spark.items()},
         max_parallel_runs=keys.max_parallel_runs,
+        pools=keys.pools,
         openlineage=keys.openlineage.namespace if isinstance(keys.openlineage, OpenLineageMap) else keys.openlineage,
         variables=_collect_variables(project, files),
         profile=project.profile,
@@ -191,7 +195,9 @@ def _compile_asset(
         location=(draft.at / "asset").location,
         type=keys.type,
         description=keys.description,
-        owner=keys.owner,
+        owner=find_owner(draft, project),
+        tags=find_tags(draft, project),
+        file=draft.file.path,
         extra=keys.extra,
         columns=keys.types,
         private=keys.private,
@@ -217,6 +223,9 @@ def _compile_asset(
         start=wanted_bounds.start,
         end=wanted_bounds.end,
         paused=keys.paused,
+        pool=compile_pool(draft, project),
+        priority=keys.priority,
+        spark_conf=compile_spark_conf(draft, project),
         budget=None if keys.source else _compile_budget(keys.budget or project.keys.budget),
         deadlines=compile_expect(draft.at / "expect", keys.expect, within=bounds),
         retries=project.keys.defaults.retries if keys.retries is None else keys.retries,
@@ -305,9 +314,12 @@ def _add_notify_rules(
         for name, draft in files.drafts.items()
         if not draft.maker
     }
-    drafts = files.drafts
+    for draft in files.drafts.values():
+        refuse_selections(draft.at / "notify", draft.keys.notify)
+    drafts, rules_by_selection = files.drafts, narrow_rules(project, project_rules, assets)
     rules_by_asset = {
-        name: project_rules if drafts[name].keys.notify is None else rules for name, rules in own_rules.items()
+        name: rules_by_selection[name] if drafts[name].keys.notify is None else rules
+        for name, rules in own_rules.items()
     }
     rules = {name: rules_by_asset[draft.maker or name] for name, draft in drafts.items()}
     return {name: replace(asset, notify=rules[name]) if rules[name] else asset for name, asset in assets.items()}

@@ -13,9 +13,10 @@ from sparkassets.core.phrases import listing
 from sparkassets.core.sandbox import environment, undeclared_names
 from sparkassets.core.spec.bodies import ModuleSource, compile_function
 from sparkassets.core.spec.drafts import ProjectDraft
-from sparkassets.core.spec.model import DeadlineSpec, NotifyRule, PythonBody
+from sparkassets.core.spec.model import AssetSpec, DeadlineSpec, NotifyRule, PythonBody
 from sparkassets.core.spec.project_models import NotifyMap
 from sparkassets.core.spec.schedule_models import DeadlineMap
+from sparkassets.core.spec.selection import select_assets
 from sparkassets.core.spec.time_bounds import TimeBounds
 from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.suggestions import did_you_mean
@@ -23,6 +24,7 @@ from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.core.timetables.tick_timetable import TickTimetable
 from sparkassets.core.timetables.ticks import every_ticks
 from sparkassets.core.timetables.timetable import InstantIntervals, TimetableError
+from sparkassets.errors import InputError
 
 _TIME_OF_DAY: Final = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 _DAILY: Final = "1d"
@@ -123,6 +125,38 @@ def compile_notify(
     return tuple(
         _compile_rule(place, each, project, modules) for place, each in zip(places, written_rules(keys), strict=True)
     )
+
+
+def narrow_rules(
+    project: ProjectDraft, rules: Sequence[NotifyRule], assets: Mapping[str, AssetSpec]
+) -> dict[str, tuple[NotifyRule, ...]]:
+    """For each asset those of the project's notification rules that select it; a wrong selection is a problem.
+
+    ``rules`` are the compiled ones, in the order in which they are written.
+    """
+    written = written_rules(project.keys.notify)
+    at = project.at / "notify"
+    chosen: list[tuple[NotifyRule, frozenset[str]]] = []
+    for index, (keys, rule) in enumerate(zip(written, rules, strict=True)):
+        names = frozenset(assets)
+        if keys.select is not None:
+            place = at if isinstance(project.keys.notify, NotifyMap) else at / index
+            try:
+                names = frozenset(select_assets(assets, [keys.select], project=project.keys.project))
+            except InputError as error:
+                (place / "select").add_problem(f"'select' of 'notify': {error.args[0]}", hint=error.hint)
+        chosen.append((rule, names))
+    return {name: tuple(rule for rule, names in chosen if name in names) for name in assets}
+
+
+def refuse_selections(at: DocumentPlace, keys: WrittenNotifications) -> None:
+    """Refuses `select` in the rules of one asset, which are for that asset alone."""
+    for index, rule in enumerate(written_rules(keys)):
+        if rule.select is not None:
+            place = at if isinstance(keys, NotifyMap) else at / index
+            (place / "select").add_key_problem(
+                "'select' goes with the project's 'notify': an asset's own is for it alone"
+            )
 
 
 def _compile_rule(

@@ -136,6 +136,7 @@ def _collect_definitions(rule: Any, definitions: dict[str, Any]) -> set[str]:  #
 _SECTIONS: Final[dict[str, type[BaseModel]]] = {
     "project.yml": project_models.ProjectFile,
     "`defaults` of the project": project_models.DefaultsMap,
+    "A folder of `defaults`: `defaults: {folders: {name: {…}}}`": project_models.FolderDefaultsMap,
     "`profiles` of the project: `profiles: {name: {…}}`": project_models.ProfileMap,
     "`secrets` of the project and of a profile: `secrets: {NAME: {…}}`": project_models.SecretMap,
     "`storage` of the project and of a profile: `storage: {s3://bucket: {…}}`": project_models.StoreMap,

@@ -192,10 +192,22 @@ class Schedule:
 
 @frozen
 class SqlBody:
-    """A Jinja template that renders one SELECT."""
+    """A Jinja template that renders one SELECT.
+
+    Attributes:
+        template: Its text.
+        location: Where that begins.
+        macros: Definitions of the macros that it uses, which print nothing.
+    """
 
     template: str
     location: FileLocation
+    macros: str = ""
+
+    @property
+    def text(self) -> str:
+        """The template with its macros, as it is rendered."""
+        return self.macros + self.template
 
 
 @frozen
@@ -282,6 +294,8 @@ class AssetSpec:
     Attributes:
         uri: Identity of its data in events.
         storage: Where it is written or, for a source, read; None for a source that is only known by its events.
+        tags: Words to select it by.
+        file: The file that declares it, from the project's folder.
         path_fields: For a file source the pattern's field names; at most one, the time partition.
         segment_params: The params of each segment, where they go by segment.
         segments_from_rows: Columns of the open dimensions whose segments only rows of its runs make known.
@@ -298,6 +312,9 @@ class AssetSpec:
         on_code_change: What happens to partitions that other code computed.
         sole_checkout: Whether no other code than this is meant to compute it, as in a branch: what comes back after it
             was changed is no older than that.
+        pool: The pool of the project in which its runs take places; empty for none.
+        priority: Due runs of a higher one are claimed first.
+        spark_conf: Settings of Spark for its runs alone.
         budget: What one run may cost before it waits for a person.
         deadlines: By when its newest partition must be present.
         notify: Who is notified of its runs.
@@ -318,6 +335,8 @@ class AssetSpec:
     type: str = "dataset"
     description: str = ""
     owner: str = ""
+    tags: tuple[str, ...] = ()
+    file: str = ""
     extra: Mapping[str, object] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
     private: frozenset[str] = frozenset()
@@ -345,6 +364,9 @@ class AssetSpec:
     end: int | None = None
     reach: PartitionSet = EVERYTHING
     paused: bool = False
+    pool: str = ""
+    priority: int = 0
+    spark_conf: Mapping[str, str] = field(default_factory=dict)
     budget: RunBudget | None = None
     deadlines: DeadlineSpec | None = None
     notify: tuple[NotifyRule, ...] = ()

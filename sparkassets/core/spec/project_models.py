@@ -25,10 +25,32 @@ from sparkassets.core.spec.value_kinds import (
     require_map,
 )
 
+TagList = Annotated[
+    list[Annotated[str, Field(pattern=r"^[\w.-]+$"), ValueDescription("a word of letters, digits, '_', '-' and '.'")]],
+    Field(json_schema_extra={"uniqueItems": True}),
+    require_list("a list of words such as [finance, daily]"),
+]
+
+
+class FolderDefaultsMap(StrictMap):
+    """Defaults for the assets whose files are in one folder."""
+
+    owner: Maybe[Text] = Field(default=None, description="Owner of its assets; replaces that of an outer folder.")
+    tags: TagList = Field(default=[], description="Tags of its assets, added to those of outer folders.")
+
 
 class DefaultsMap(StrictMap):
     """Defaults for all assets."""
 
+    owner: Text = Field(default="", description="Person or team responsible for assets without an `owner`.")
+    spark_conf: dict[Text, Plain] = Field(
+        default={},
+        description="Spark settings of every run; replaced by entries of an asset's `spark_conf`.",
+    )
+    tags: TagList = Field(default=[], description="Tags that every asset has.")
+    folders: Annotated[
+        dict[Text, FolderDefaultsMap], require_map("a map such as {assets/sales: {owner: sales, tags: [daily]}}")
+    ] = Field(default={}, description="Owner and tags by folder of asset files, relative to this file.")
     retries: Natural = Field(default=1, description="Retries of a failed attempt before the run fails.")
     retry_delay: DurationText = Field(
         default="30s", description="Pause before the first retry; doubled before each further one."
@@ -69,6 +91,10 @@ NotifyOn = Literal["failure", "withheld", "late", "recovery"]
 class NotifyMap(StrictMap):
     """Who is told what."""
 
+    select: Maybe[Text] = Field(
+        default=None,
+        description="Only for these assets, as `--select` has them, such as tag:finance; in the project's `notify`.",
+    )
     on: Annotated[
         Annotated[NotifyOn, Tag("<text>")]
         | Annotated[list[NotifyOn], Field(min_length=1, json_schema_extra={"uniqueItems": True}), Tag("<list>")],
@@ -283,6 +309,9 @@ class ProjectFile(StrictMap):
         ),
     )
     max_parallel_runs: Count = Field(default=4, description="How many assets may run at the same time.")
+    pools: Annotated[dict[IdentifierText, Count], require_map("a map such as {warehouse_api: 2}")] = Field(
+        default={}, description="How many runs of the assets with that `pool` may be claimed at once, by all drivers."
+    )
     budget: Maybe[Annotated[BudgetMap, require_map("{bytes: 10GB, seconds: 3600}")]] = Field(
         default=None, description="Default budget of a run."
     )

@@ -71,6 +71,7 @@ class ProjectSpec:
         folders: Absolute, of asset files.
         python: Packages that functions may come from.
         engine: What computes in a session that sparkassets creates; None where nobody asked for one.
+        pools: How many runs each pool has places for.
         spark: Session settings, used only when sparkassets creates the session.
         openlineage: The namespace of its jobs there; False where nothing is reported.
         assets: By name, every inlet before its consumers.
@@ -98,6 +99,7 @@ class ProjectSpec:
     engine: EngineName | None = None
     spark: Mapping[str, str] = field(default_factory=dict)
     max_parallel_runs: int = 4
+    pools: Mapping[str, int] = field(default_factory=dict)
     retention: int | None = None
     openlineage: str | Literal[False] | None = None
     state_by_spark: bool = False

@@ -72,6 +72,7 @@ _MODELS_BY_PATH: Final[Mapping[type[BaseModel], Mapping[str, _Described]]] = {
     project_models.ProjectFile: {
         "": project_models.ProjectFile,
         "defaults": project_models.DefaultsMap,
+        "defaults.folders.*": project_models.FolderDefaultsMap,
         "state": project_models.StateMap,
         "budget": project_models.BudgetMap,
         "notify": project_models.NotifyMap,

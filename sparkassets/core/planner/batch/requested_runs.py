@@ -114,13 +114,30 @@ def plan_attended(
     state = context.state_of(asset)
     if (obstacle := explain_obstacles(context, asset, state, partitions)) is not None:
         return obstacle
+    run = request_by_hand(context, asset, partitions, interval, reason="its own job runs it")
+    return Plan(context.now, (run,), ())
+
+
+def request_by_hand(
+    context: PlanningContext,
+    asset: AssetSpec,
+    partitions: PartitionSet,
+    interval: tuple[int, int] | None,
+    *,
+    reason: str,
+) -> PlannedRun:
+    """A run of these partitions that reads the inlets as they are now, whatever is due; arguments as `plan_attended`.
+
+    ``reason`` says why it runs, for people.
+    """
+    state = context.state_of(asset)
     request = RunRequest(
         asset=asset.name,
         kind="backfill",
         partitions=partitions,
         schedule_date=context.now,
-        reason="its own job runs it",
+        reason=reason,
         interval=interval or (asset.partitioning.interval(partitions) if asset.partitioning.is_partitioned else None),
         pins=context.pins(asset, state, partitions),
     )
-    return Plan(context.now, (PlannedRun.from_request(request, asset=asset, state=state),), ())
+    return PlannedRun.from_request(request, asset=asset, state=state)

@@ -213,7 +213,7 @@ def _inlets_read_whole(asset: AssetSpec) -> list[str]:
     """The inlets of which the code may return every column: by ``SELECT *`` or in a function."""
     from sparkassets.core.definitions.differences import find_columns_read  # where code has changed
 
-    template = asset.body.template if isinstance(asset.body, SqlBody) else None
+    template = asset.body.text if isinstance(asset.body, SqlBody) else None
     if template is not None and "*" not in _COUNTED.sub("", template):
         return []
     return [

@@ -118,7 +118,7 @@ def _may_read(consumer: AssetSpec, asset: AssetSpec, touched: frozenset[str]) ->
     runs_on_updates = consumer.schedule.condition is not None and not consumer.schedule.default
     if runs_on_updates or not isinstance(consumer.body, SqlBody) or not _is_read_plainly(inlet):
         return True
-    columns = find_columns_read(consumer.body.template, asset.name)
+    columns = find_columns_read(consumer.body.text, asset.name)
     return columns is None or bool(columns & touched)
 
 

@@ -104,7 +104,7 @@ def _affected_readers(context: PlanningContext, asset: AssetSpec, touched: Colum
             inlet = consumer.inlets.get(name)
             if inlet is None or inlet.waits_only:
                 continue
-            columns = find_columns_read(consumer.body.template, name) if isinstance(consumer.body, SqlBody) else None
+            columns = find_columns_read(consumer.body.text, name) if isinstance(consumer.body, SqlBody) else None
             if touched.affects_everything or columns is None or touched.affected_columns & columns:
                 readers.append(consumer.name)
                 break

@@ -109,6 +109,9 @@ class WithheldSummary:
         return describe_withholding(self.verdicts, self.partitions)
 
 
+_STATE_FIELDS = ("failed", "late", "missing", "paused", "running", "stale", "stuck", "withheld")
+
+
 @frozen
 class AssetStatus:
     """One asset at a glance.
@@ -172,6 +175,16 @@ class AssetStatus:
         error, paused = f"failed: {self.error}" if self.error else "", "paused" if self.paused else ""
         facts = [few(self.covered), *counts, *times, error, paused, "late" if self.late else ""]
         return f"<status of {self.asset}: {', '.join(filter(None, facts)) or 'never ran'}>"
+
+    @property
+    def states(self) -> frozenset[str]:
+        """The words of `core.spec.selection` for it."""
+        found = {word for word in _STATE_FIELDS if getattr(self, word)}
+        found |= {"failed"} if self.error else set()
+        found |= {"withheld"} if self.withheld_runs else set()
+        found |= {"never"} if self.last_at is None else set()
+        is_current = self.last_at is not None and found.isdisjoint({"failed", "missing", "stale", "withheld"})
+        return frozenset(found | {"current"} if is_current else found)
 
 
 def asset_status(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
