@@ -1,7 +1,7 @@
-"""Runs the tests of the main path on each version of Spark, each in an environment of its own, and writes what passed.
+"""Runs tests on each version of Spark, each in an environment of its own, and writes what passed.
 
-``python -m tests.matrix`` runs all versions; ``python -m tests.matrix 3.5`` one. ``--main`` runs the few tests that
-continuous integration runs at every change, and writes nothing.
+``python -m tests.matrix`` runs all versions; ``python -m tests.matrix 3.5`` one. ``--main`` runs the main path alone,
+as continuous integration does at every change.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = ROOT / "docs" / "spark-versions.md"
 _ROW: Final = re.compile(r"^\| (\d+\.\d+)\.\d+ \|.*$", re.MULTILINE)
 
-MAIN: Final = ("tests/integration/test_examples.py",)
-"""What continuous integration runs."""
+MAIN: Final = (
+    *("tests/spark/test_any_version.py", "tests/spark/test_versions.py", "tests/spark/test_java.py"),
+    "tests/integration/test_examples.py",
+)
+"""The main path: what differs by version, and every project of `tests/examples`."""
 FILES: Final = (
-    *MAIN,
-    "tests/spark",
+    *("tests/spark", "tests/integration/test_examples.py"),
     "tests/e2e/test_demo.py",
     *(
         f"tests/integration/test_{name}.py"
@@ -87,11 +89,10 @@ def main(*arguments: str) -> int:
         if names and release.name not in names:
             continue
         outcome = run(release, files)
-        row = render_row(release, outcome)
+        row = render_row(release, outcome, tests="main path" if files is MAIN else "all of these")
         print(row, flush=True)
         failed |= outcome.failed > 0 or not outcome.passed
-        if files is FILES:
-            PAGE.write_text(with_row(PAGE.read_text(encoding="utf-8"), release, row), encoding="utf-8")
+        PAGE.write_text(with_row(PAGE.read_text(encoding="utf-8"), release, row), encoding="utf-8")
     return int(failed)
 
 
@@ -120,11 +121,11 @@ def read_report(report: Path, seconds: float) -> Outcome:
     return Outcome(tests - failures - errors - skipped, failures + errors, skipped, seconds)
 
 
-def render_row(release: SparkRelease, outcome: Outcome) -> str:
+def render_row(release: SparkRelease, outcome: Outcome, *, tests: str) -> str:
     """The version's row of the page's table."""
     cells = (
-        *(release.pyspark, release.delta, platform.python_version()),
-        *(str(outcome.passed), str(outcome.failed), str(outcome.skipped), f"{outcome.seconds / 60:.0f} min"),
+        *(release.pyspark, release.delta, platform.python_version(), tests),
+        *(str(outcome.passed), str(outcome.failed), str(outcome.skipped), f"{outcome.seconds:.0f} s"),
     )
     return f"| {' | '.join(cells)} |"
 

@@ -16,7 +16,7 @@ def test_every_file_that_is_run_is_there():
 
 def test_a_version_has_one_row_which_is_replaced():
     release = RELEASES[0]
-    row = render_row(release, Outcome(passed=7, failed=1, skipped=2, seconds=119))
+    row = render_row(release, Outcome(passed=7, failed=1, skipped=2, seconds=119), tests="main path")
     page = with_row(PAGE.read_text("utf-8"), release, row)
     assert page.count(row) == 1
     assert len(page.splitlines()) == len(PAGE.read_text("utf-8").splitlines())
