@@ -161,6 +161,6 @@ def test_quotes_in_join_are_told_when_the_template_is_validated():
     (fault,) = read_outline(text).faults
     assert (fault.line, fault.message[:21], fault.hint) == (
         1,
-        "lists are separated",
+        "lists are separated a",
         "write IN ({{ … }}), without quotes and 'join'",
     )

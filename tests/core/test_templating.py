@@ -184,8 +184,8 @@ def test_unknown_names_beside_an_unknown_filter():
 def test_columns_of_inlets_that_declare_them():
     sql = "SELECT {{ inlets.a.dep_dely }}, {{ inlets.a['day'] }}, {{ inlets.b.anything }}, {{ inlets.a.x1 }}"
     assert messages(sql, columns={"a": KnownColumns.of_declaration("a", ("day", "dep_delay"))}) == [
-        (1, 20, 8, "asset 'a' does not declare a column 'dep_dely'", "did you mean 'dep_delay'?"),
-        (1, 93, 2, "asset 'a' does not declare a column 'x1'", "known are day, dep_delay"),
+        (1, 20, 8, "asset 'a' declares no column 'dep_dely'", "did you mean 'dep_delay'?"),
+        (1, 93, 2, "asset 'a' declares no column 'x1'", "known are day, dep_delay"),
     ]
 
 

@@ -35,7 +35,7 @@ def test_what_is_gone_is_computed_again_and_then_what_reads_it():
     (row,) = world.store.read_history(HistoryQuery(kinds=["target"]))
     assert row.asset == "a"
     (claim,) = [
-        row for row in world.store.read_history(HistoryQuery(kinds=["claim"], asset="a")) if "is gone" in row.body
+        row for row in world.store.read_history(HistoryQuery(kinds=["claim"], asset="a")) if "was deleted" in row.body
     ]
     assert claim.seq > row.seq
     assert run(world) == []

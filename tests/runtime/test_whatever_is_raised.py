@@ -239,6 +239,6 @@ def test_what_a_run_told_that_cannot_be_recorded_is_its_failure_and_the_others_a
     w.tell("s", "2025-01-01")
     w.engine.measures["a"] = told
     summary = w.driver().run_works([DueWork()])
-    status = {result.asset: (result.status, result.error.partition(": ")[2][:40]) for result in summary.runs}
-    assert status == {"a": ("failed", "the run's result cannot be re"), "b": ("success", "")}
+    status = {result.asset: (result.status, result.error.partition(": ")[2][:35]) for result in summary.runs}
+    assert status == {"a": ("failed", "the run's result cannot be recorded"), "b": ("success", "")}
     assert [row.kind for row in w.store.read_history(HistoryQuery(asset="a"))][-1] == "unfenced"

@@ -600,7 +600,7 @@ def test_partition_values_that_are_no_keys_are_named_and_skipped(path):
         write_deltalake(path, table, mode="append", partition_by=["day"])
 
 
-LEFT = "rows left out whose 'day' is not a day of the years 1000 to 8999: "
+LEFT = "rows left out whose 'day' is no day of the years 1000 to 8999: "
 
 
 def test_what_cannot_be_planned_is_told_at_every_look_while_it_is_there(path, layout, opened):

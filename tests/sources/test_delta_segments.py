@@ -157,7 +157,7 @@ def test_rows_of_other_segments_and_of_none_are_told_while_they_are_there(path, 
     add(path, (1, "de"), (1, "be"), (2, None), (None, "nl"), **layout)
     source = delta(path)
     assert source.keys(source.look().changed) == ["2013-01-01,de"]
-    days = "rows left out whose 'day' is not a day of the years 1000 to 8999: NULL"
+    days = "rows left out whose 'day' is no day of the years 1000 to 8999: NULL"
     assert source.notes == (days, "rows left out whose 'region' is none of its segments: NULL, be")
     assert source.look() is None
     assert len(source.notes) == 2
@@ -178,7 +178,7 @@ def test_rows_that_each_lack_another_dimension_are_in_no_partition(path, whole):
     source = delta(path)
     assert source.keys(source.look().changed) == ["2013-01-01,nl"] * len(whole)
     assert source.notes == (
-        "rows left out whose 'day' is not a day of the years 1000 to 8999: NULL",
+        "rows left out whose 'day' is no day of the years 1000 to 8999: NULL",
         "rows left out whose 'region' is none of its segments: NULL",
     )
     add(path, (2, "de"))

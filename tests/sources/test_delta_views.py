@@ -114,7 +114,7 @@ def test_a_view_that_comes_later_begins_with_all_that_is_held(tmp_path):
     seen = source.look()
     assert (seen.whole, seen.version, seen.changed) == (False, None, NOTHING)
     assert seen.views == {"days": ViewChanges(DAYS.parse("2025-01-01"))}
-    assert seen.notes == ("rows left out whose 'happened' is not a day of the years 1000 to 8999: NULL",)
+    assert seen.notes == ("rows left out whose 'happened' is no day of the years 1000 to 8999: NULL",)
     assert source.look().notes == seen.notes
     source.asset = Source(path, {}).asset
     assert source.look().cursor == {"views": None}

@@ -197,7 +197,7 @@ def test_values_in_no_partition_are_told_at_every_look(tmp_path):
     source = Source(tmp_path, views={"days": DAYS, "regions": REGIONS})
     (tmp_path / "a.csv").write_text("region,happened\nus,2025-01-01\nde,soon\nde,\n")
     told = (
-        "rows left out whose 'happened' is not a day of the years 1000 to 8999: NULL",
+        "rows left out whose 'happened' is no day of the years 1000 to 8999: NULL",
         "rows left out whose 'region' is none of its segments: us",
     )
     assert source.look().notes == told

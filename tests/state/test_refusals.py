@@ -246,7 +246,7 @@ class TestDamage:
             configuration={"sparkassets.format": "1"},
             raise_if_key_not_exists=False,
         )
-        assert "its column 'at' is gone" in str(refusal(tmp_path))
+        assert "its column 'at' is missing" in str(refusal(tmp_path))
 
     def test_of_the_protocol(self, state):
         with entry(state, 30).open("a") as log:

@@ -62,7 +62,9 @@ def fixed_seconds(at: DocumentPlace, text: str, *, positive: bool = True) -> int
         at.add_problem(str(error.args[0]), hint=error.hint)
         return 0
     if seconds < (1 if positive else 0):
-        at.add_problem(f"{at.path[-1]!r} is {text!r}; expected a duration {'above' if positive else 'of at least'} 0")
+        at.add_problem(
+            f"{at.path[-1]!r} is {text!r}; expected {'a positive duration' if positive else 'a duration of at least 0'}"
+        )
         return 0
     return seconds
 

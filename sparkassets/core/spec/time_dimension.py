@@ -256,7 +256,7 @@ def _parse_ahead(at: DocumentPlace, written: str) -> str | None:
         at.add_problem(str(error.args[0]), hint="+2d means two days ahead of now")
         return None
     if min(length.months, length.days, length.seconds) < 0 or length == Duration():
-        at.add_problem(f"'end' is {written!r}; expected a duration above 0 after the +")
+        at.add_problem(f"'end' is {written!r}; expected a positive duration after the +")
         return None
     return written[1:]
 

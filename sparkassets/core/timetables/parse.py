@@ -434,6 +434,6 @@ def _read_duration(value: object, key: str, *, positive: bool = True) -> Duratio
     parts = (duration.months, duration.days, duration.seconds)
     if min(parts) < 0 or (positive and not any(parts)):
         raise TimetableError(
-            f"'{key}' of a schedule is '{value}'; expected a duration {'above' if positive else 'of at least'} 0"
+            f"'{key}' of a schedule is '{value}'; expected {'a positive duration' if positive else 'a duration of at least 0'}"
         )
     return duration

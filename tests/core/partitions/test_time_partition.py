@@ -338,7 +338,9 @@ def test_what_is_not_a_key(by, text, example):
     ],
 )
 def test_what_is_not_in_the_calendar(by, text):
-    with pytest.raises(PartitionError, match=rf"^partition key '{text}' is not a valid date: "):
+    with pytest.raises(
+        PartitionError, match=rf"^partition key '{text}' is (not a valid date: |outside the years 1000 to 8999)"
+    ):
         TimePartition(by, "UTC").parse_key(text)
 
 

@@ -117,7 +117,7 @@ class TestOfTicks:
         assert message == (
             "a 2025-01-12T00:00Z..2025-01-13T00:00Z cannot be missing: only a marked instance in the future can"
         )
-        assert hint == "`sparkassets backfill a --interval A..B` recomputes one"
+        assert hint == "`sparkassets backfill a --interval A..B` computes one again"
 
     def test_what_appends_is_wanted_again_only_where_it_was_skipped(self):
         told = story(write=AppendWrite())
@@ -157,7 +157,7 @@ class TestOfTicks:
         told.run_all()
         assert refused(told, "skip", days("11")) == (
             "a 2025-01-11T00:00Z..2025-01-12T00:00Z is not due: the asset already ran up to 2025-01-13T00:00Z",
-            "`sparkassets backfill a --interval A..B` recomputes one",
+            "`sparkassets backfill a --interval A..B` computes one again",
         )
 
     def test_what_is_no_interval_of_the_schedule_is_refused_with_the_one_near_it(self):
@@ -281,7 +281,7 @@ class TestOfEvents:
             "these intervals are due: 2025-01-10T00:00Z..2025-01-11T00:00Z and 2025-01-11T00:00Z..2025-01-12T00:00Z"
         )
         told.run_all()
-        assert refused(told, "skip", days("10"))[0].endswith("is not due: nothing is")
+        assert refused(told, "skip", days("10"))[0].endswith("is not due: no interval is")
 
     def test_events_without_an_interval_cannot_be_named(self):
         made = asset("a", "s", by=None, strategy=EveryInstance(), write=AppendWrite())

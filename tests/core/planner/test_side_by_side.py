@@ -98,7 +98,7 @@ class TestRuns:
         s.now = "2025-01-09"
         s.observed("s", "2025-01-02T00..2025-01-08T23,*")
         assert len(s.plan().runs) == 100
-        assert s.waits("a") == ["left for the next runs: a plan names 100 of them"]
+        assert s.waits("a") == ["left for the next runs: a plan holds at most 100 of them"]
 
     def test_what_was_appended_is_not_computed_again(self):
         s = story(write=AppendWrite())
@@ -226,7 +226,7 @@ class TestTimetables:
         s = story(now="2025-01-04T05:00", schedule=timed("@daily"))
         s.observed("s", "2025-01-02T00..2025-01-03T23,*")
         assert len(s.plan().runs) == 100
-        assert s.waits("a") == ["left for the next runs: a plan names 100 of them"]
+        assert s.waits("a") == ["left for the next runs: a plan holds at most 100 of them"]
 
     def test_or_the_newest_alone(self):
         s = story(now="2025-01-02T05:00", schedule=timed({"cron": "0 0 * * *", "catchup": "latest"}))

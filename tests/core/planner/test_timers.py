@@ -80,7 +80,7 @@ def test_what_is_written_is_printed_back_and_checked():
         ("{without: fligths, for: 1d}", "a.yml:2:21: unknown asset 'fligths'"),
         ("{without: flights}", "a.yml:2:11: expected {without: <asset>, for: <duration>}"),
         ("{without: flights, for: soon}", "a.yml:2:35: 'for' of a schedule: 'soon' is not a duration"),
-        ("{without: flights, for: 1d, every: 1d}", "a.yml:2:39: a condition has 'without' and 'every'"),
+        ("{without: flights, for: 1d, every: 1d}", "a.yml:2:39: 'without' and 'every' exclude each other"),
     ],
 )
 def test_what_is_wrong_is_told_at_its_place(written, message):

@@ -246,4 +246,4 @@ def test_a_source_is_explained_by_the_partitions_that_are_asked_about():
     story.observed("s", "2025-01-01..2025-01-03")
     assert explained(story, "s").splitlines()[-1] == "  3 partitions: 2025-01-01..2025-01-03"
     lines = explained(story, "s", "2025-01-03..2025-01-04").splitlines()
-    assert lines[-2:] == ["  1 partition: 2025-01-03", "  - not there: 2025-01-04"]
+    assert lines[-2:] == ["  1 partition: 2025-01-03", "  - no data: 2025-01-04"]

@@ -72,7 +72,7 @@ def test_weekends_of_a_calendar_are_excluded_for_all_years():
             "day",
             "a.yml:2:62: 'exclude' in 'partition' is 5; expected a cron, a day such as 2025-12-24, a calendar",
         ),
-        ("[]", "day", "a.yml:2:62: 'exclude' is empty"),
+        ("[]", "day", "a.yml:2:62: 'exclude' leaves out no partition"),
     ],
 )
 def test_what_is_refused(written, by, message):

@@ -95,7 +95,7 @@ def test_a_list_of_params_has_one_for_each_segment():
     [
         (
             f"{MODELS}params: [{{model: big}}]\n",
-            "a.yml:6:9: model has no params '7'",
+            "a.yml:6:9: model '7' has no params",
         ),
         (
             f"{MODELS}params: [{{model: big}}, {{model: '7'}}, {{model: big, x: 1}}]\n",

@@ -115,7 +115,7 @@ a.yml:3:58: the segment 'jp' is listed twice
             REGIONS,
             "{sales: {partitions: {emea: []}}}",
             """\
-a.yml:3:10: no segment of 'a' is one of 'sales'
+a.yml:3:10: 'a' and 'sales' have no segment in common
     inlets: {sales: {partitions: {emea: []}}}
              ^^^^^
   hint: compare the segments of both assets
@@ -224,7 +224,7 @@ a.yml:3:31: asset 'stores' has segments by store and country: say which of them 
             REGIONS,
             "{stores: {partitions: {region: country}}}",
             """\
-a.yml:3:10: no segment of 'a' is one of 'stores'
+a.yml:3:10: 'a' and 'stores' have no segment in common
     inlets: {stores: {partitions: {region: country}}}
              ^^^^^^
   hint: compare the segments of both assets
@@ -349,7 +349,7 @@ a.yml:3:35: 'window' and 'partitions: all' exclude each other
             BOTH,
             "{sales: {partitions: {region: country}}}",
             """\
-a.yml:3:10: no segment of 'a' is one of 'sales'
+a.yml:3:10: 'a' and 'sales' have no segment in common
     inlets: {sales: {partitions: {region: country}}}
              ^^^^^
   hint: compare the segments of both assets
@@ -455,7 +455,7 @@ def test_segments_alone_go_by_the_column_and_two_assets_share_a_view():
             DAY,
             "{raw: {partitions: {from: happend}}}",
             """\
-a.yml:3:35: asset 'raw' does not declare a column 'happend'
+a.yml:3:35: asset 'raw' declares no column 'happend'
     inlets: {raw: {partitions: {from: happend}}}
                                       ^^^^^^^
   hint: did you mean 'happened'?

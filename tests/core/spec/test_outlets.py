@@ -93,13 +93,16 @@ def test_what_only_data_has_is_refused_of_the_asset(line, message):
         ("{train: {validations: {}}}", "'validations' of outlet 'train' is a map; expected a list of maps such as"),
         (
             "{train: {table: a/b}}",
-            "'a/b' is not a valid table name; expected catalog.schema.name, schema.name or name",
+            "'a/b' is not a table name; expected catalog.schema.name, schema.name or name",
         ),
         ("{flights: {}}", "the asset 'flights' is defined twice; first at split.yml:2:11"),
         ("{split: {}}", "the asset 'split' is defined twice; first at split.yml:1:8"),
         ("{train: {columns: {id: nt}}}", "'nt' is not a Spark SQL type"),
         ("{train: {path: out}, test: {path: out/}}", "the target 'out' is also the target of asset"),
-        ("{train: {sql: SELECT 1 FROM x.y}, best: {}}", "outlet 'best' has no 'sql', asset 'split' no 'python', and"),
+        (
+            "{train: {sql: SELECT 1 FROM x.y}, best: {}}",
+            "outlet 'best' has no 'sql' and no file best.sql, and asset 'split' has no 'python'",
+        ),
         ("{train: {sql: 'SELECT {{ inlets.fights }}'}}", "unknown asset 'fights'"),
         ("{train: {sql: 'SELECT {{ inlets.train }}'}}", "asset 'split' cannot wait for its own outlet 'train'"),
     ],

@@ -84,7 +84,7 @@ def test_two_profiles_that_share_a_state_are_refused_whichever_holds(asked_for):
     text = "project: p\nprofiles:\n  dev: {state: ./s, warehouse: w1}\n  prod: {state: s/, warehouse: w2}\n"
     told = refused(text, profile=asked_for)
     assert "project.yml:4:3: profile 'prod' has the same state as profile 'dev': s/" in told
-    assert "hint: give it a `state` of its own" in told
+    assert "hint: give it a different `state`" in told
 
 
 def test_a_profile_does_not_share_what_the_project_has_without_one():

@@ -213,7 +213,7 @@ assets: [x, y]
 """,
             },
             """\
-project.yml:2:9: the project has no assets: no YAML file in x declares one, y
+project.yml:2:9: the project has no assets: no YAML file in x, y declares one
     assets: [x, y]
             ^^^^^^
 """,

@@ -435,7 +435,7 @@ partition: {segments: [us], column: region}
 inlets: {flights: {}}
 """,
             """\
-a.yml:3:10: no segment of 'a' is one of 'flights'
+a.yml:3:10: 'a' and 'flights' have no segment in common
     inlets: {flights: {}}
              ^^^^^^^
   hint: compare the segments of both assets

@@ -43,14 +43,14 @@ asset: a
 strategy: latest_only
 """,
             """\
-a.yml:2:11: strategy 'latest_only' needs an inlet with 'read', or a schedule with intervals
-    strategy: latest_only
-              ^^^^^^^^^^^
-  hint: write inlets: {<asset>: {read: changes}} or {<asset>: {read: {after: <column>}}}, or schedule: '@daily'
 a.yml:2:11: strategy 'latest_only' needs 'write'
     strategy: latest_only
               ^^^^^^^^^^^
   hint: write 'write: append'
+a.yml:2:11: strategy 'latest_only' needs an inlet with 'read', or a schedule with intervals
+    strategy: latest_only
+              ^^^^^^^^^^^
+  hint: write inlets: {<asset>: {read: changes}} or {<asset>: {read: {after: <column>}}}, or schedule: '@daily'
 """,
             id="latest_only_without_a_watermark",
         ),

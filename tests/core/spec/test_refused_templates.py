@@ -271,7 +271,7 @@ SELECT {{ inlets.flights.dep_dely }}, {{ inlets.flights.day }} FROM {{ inlets.fl
 """,
             },
             """\
-a.sql:1:26: asset 'flights' does not declare a column 'dep_dely'
+a.sql:1:26: asset 'flights' declares no column 'dep_dely'
     SELECT {{ inlets.flights.dep_dely }}, {{ inlets.flights.day }} FROM {{ inlets.flights }}
                              ^^^^^^^^
   hint: did you mean 'dep_delay'?
@@ -301,7 +301,7 @@ a.sql:1:21: 'watermark' has no 'lo'
     SELECT {{ watermark.lo }} FROM {{ inlets.flights }}
                         ^^
   hint: did you mean 'low'?
-a.yml:3:34: asset 'flights' does not declare a column 'ids'
+a.yml:3:34: asset 'flights' declares no column 'ids'
     inlets: {flights: {read: {after: ids}}}
                                      ^^^
   hint: did you mean 'id'?

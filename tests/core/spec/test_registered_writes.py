@@ -76,7 +76,7 @@ def test_one_that_is_not_repeatable_computes_nothing_again():
         ("{mode: unsaid}", "write mode 'unsaid' has 'repeatable' 'maybe'; expected a boolean"),
         (
             "{mode: none}",
-            "write mode 'none' is a; expected an object with 'repeatable' and 'combine(rows, there)' Nothing",
+            "write mode 'none' is a Nothing; expected an object with 'repeatable' and 'combine(rows, there)'",
         ),
         ("{mode: ledger}", "strategy 'date_range' cannot 'ledger': recomputed rows would be combined again"),
     ],

@@ -90,7 +90,7 @@ def test_a_value_in_the_list_is_all_that_a_format_of_sparkassets_takes(monkeypat
         ),
         ("source: padded\noptions: {width: -1}", "a.yml:2:9: source format 'padded' failed: LookupError: no width"),
         ("source: options", "source format 'options' has the reader options 'header'; expected texts by name"),
-        ("source: unread", "source format 'unread' is a; expected an object with the text 'reader' Unread"),
+        ("source: unread", "source format 'unread' is a Unread; expected an object with the text 'reader'"),
         ("source: events", "a.yml:2:9: unknown source format 'events'"),
         ("source: tables", "a.yml:2:9: unknown source format 'tables'"),
         ("source: xml\ntable: a.b", "a source of xml files"),

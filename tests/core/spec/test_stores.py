@@ -92,7 +92,7 @@ def test_a_credential_is_refused_and_not_shown(written, hidden):
 
 def test_a_secret_stands_in_no_option():
     text = "project: p\nsecrets: {KEY: {scope: a, key: b}}\nstorage: {s3://a: {region: '${KEY}'}}\n"
-    assert "the secret 'KEY' is not allowed here" in errors({"project.yml": text, **SOURCE})
+    assert "the secret '***' is not allowed here" in errors({"project.yml": text, **SOURCE})
     text = "project: p\nsecrets: {KEY: {scope: a, key: b}}\nprofile: x\n"
     text += "profiles: {x: {storage: {s3://a: {region: '${KEY}'}}}}\n"
-    assert "the secret 'KEY' is not allowed here" in errors({"project.yml": text, **SOURCE})
+    assert "the secret '***' is not allowed here" in errors({"project.yml": text, **SOURCE})

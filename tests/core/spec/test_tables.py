@@ -29,11 +29,11 @@ def test_a_name_has_parts_and_is_quoted_as_a_whole(text, parts):
     ("text", "message"),
     [
         ("a.b.c.d", "'a.b.c.d' has 4 parts; expected catalog.schema.name, schema.name or name"),
-        ("a..b", "'a..b' is not a valid table name; expected catalog.schema.name, schema.name or name"),
-        ("a b", "'a b' is not a valid table name; expected catalog.schema.name, schema.name or name"),
-        ("lake/daily", "'lake/daily' is not a valid table name; expected catalog.schema.name, schema.name or name"),
+        ("a..b", "'a..b' is not a table name; expected catalog.schema.name, schema.name or name"),
+        ("a b", "'a b' is not a table name; expected catalog.schema.name, schema.name or name"),
+        ("lake/daily", "'lake/daily' is not a table name; expected catalog.schema.name, schema.name or name"),
         ("delta.`/lake/a`", "'delta.`/lake/a`' names a folder, not a table in a catalog"),
-        ("a.", "'a.' is not a valid table name; expected catalog.schema.name, schema.name or name"),
+        ("a.", "'a.' is not a table name; expected catalog.schema.name, schema.name or name"),
     ],
 )
 def test_what_is_no_name(text, message):

@@ -161,7 +161,7 @@ def test_a_long_condition_makes_a_short_name():
         ("{freshness: {day: -1d}}", "'day' is '-1d'; expected a positive duration"),
         ("{foreign_key: {shop: shops}}", "'shop' is 'shops'; expected <asset>.<column>"),
         ("{foreign_key: {shop: shop.id}}", "a.yml:4:26: unknown asset 'shop'\n"),
-        ("{foreign_key: {shop: shops.idd}}", "a.yml:4:26: asset 'shops' does not declare a column 'idd'"),
+        ("{foreign_key: {shop: shops.idd}}", "a.yml:4:26: asset 'shops' declares no column 'idd'"),
         ("{foreign_key: {shop: a.id}}", "a foreign key of asset 'a' cannot refer to its own output 'a'"),
         ("{foreign_key: {columns: [shop], asset: shops, to: [id, city]}}", "'to' has 2 columns, but 'columns' has 1"),
         (
@@ -221,7 +221,7 @@ def test_an_inlet_is_judged_as_one():
 @pytest.mark.parametrize(
     ("rule", "expected"),
     [
-        ("{not_null: idd}", "asset 'shops' does not declare a column 'idd'"),
+        ("{not_null: idd}", "asset 'shops' declares no column 'idd'"),
         (
             "{not_null: id, severity: drop}",
             "'severity' is 'drop', but the rows of an inlet cannot be removed",
