@@ -433,7 +433,6 @@ def _read_duration(value: object, key: str, *, positive: bool = True) -> Duratio
         raise TimetableError(f"'{key}' of a schedule: {error.args[0]}", hint=error.hint) from error
     parts = (duration.months, duration.days, duration.seconds)
     if min(parts) < 0 or (positive and not any(parts)):
-        raise TimetableError(
-            f"'{key}' of a schedule is '{value}'; expected {'a positive duration' if positive else 'a duration of at least 0'}"
-        )
+        expected = "a positive duration" if positive else "a duration of at least 0"
+        raise TimetableError(f"'{key}' of a schedule is '{value}'; expected {expected}")
     return duration

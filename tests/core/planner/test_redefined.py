@@ -97,10 +97,9 @@ class TestWarn:
         story.becomes(code(now))
         ((_, said),) = story.noted()
         again = ", and its columns differ" if command == "--rebuild" else ""
-        last = ""
         assert said == (
             f"the code changed since a-5 at 2025-01-01T00:00Z{again}; recompute it by `sparkassets backfill a "
-            f"{command}`{last}"
+            f"{command}`"
         )
 
     def test_a_table_of_two_is_told_until_the_rest_is_computed_again(self):
