@@ -191,7 +191,7 @@ def _dbt() -> Peer:
     run = ["BIN/dbt", "run", "--project-dir", "HOME", "--profiles-dir", "HOME"]
     return Peer(
         "dbt",
-        ("dbt-core==1.10.23", "dbt-spark[session]==1.10.3", "pyspark==3.5.9", "delta-spark==3.3.2"),
+        ("dbt-core==1.10.23", "dbt-spark[session]==1.10.3", "pyspark==3.5.3", "delta-spark==3.3.2"),
         files,
         lambda *_: [[*run, "--full-refresh"]],
         lambda day: [[*run, "--vars", f"{{day: '{day}'}}"]],
