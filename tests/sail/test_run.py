@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
+from time import monotonic
 
 import pyarrow as pa
 import pytest
@@ -156,3 +157,17 @@ def test_a_file_whose_name_looks_like_a_pattern_is_refused_and_one_with_an_escap
         assert len(rows(shop / "warehouse/daily", "day", "total")) == 3
         write(shop, {"landing/2025-01-03[1].csv": "shop,amount\na,1\n"})
         assert "has a name that Sail takes for a pattern" in project.run(check=False).failures[0]
+
+
+def test_a_run_that_takes_too_long_is_cancelled(tmp_path):
+    write(tmp_path, {"project.yml": "project: shop\nengine: sail\nassets: [.]\n"})
+    query = "SELECT count(*) AS n FROM range(1000000000) a CROSS JOIN range(100000) b WHERE a.id + b.id = 7"
+    write(
+        tmp_path,
+        {"long.yml": f"asset: long\nschedule: '@daily'\nstart: 2025-01-01\ntimeout: 2s\nretries: 0\nsql: {query}\n"},
+    )
+    with Project.load(tmp_path) as project:
+        began = monotonic()
+        (failure,) = project.run(at="2025-01-02T01:00", check=False).failures
+    assert "2 s" in failure
+    assert monotonic() - began < 60
