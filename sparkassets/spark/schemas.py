@@ -197,21 +197,21 @@ def with_plain_strings(frame: DataFrame, schema: StructType) -> DataFrame:
     for field in schema.fields:
         column = sql.col(sqltext.name(field.name))
         if "string" in field.dataType.simpleString():
-            column = column.cast(_plain_type_text(field.dataType)).alias(field.name, metadata=field.metadata)
+            column = column.cast(type_sql(field.dataType)).alias(field.name, metadata=field.metadata)
         columns.append(column)
     return frame.select(*columns)
 
 
-def _plain_type_text(kind: DataType) -> str:
-    """The type as the server reads it: text, since the client adds a collation to its own types."""
+def type_sql(kind: DataType) -> str:
+    """The type as SQL, with plain strings: on Spark Connect the client adds a collation to its own types."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     match kind:
         case ArrayType():
-            return f"ARRAY<{_plain_type_text(kind.elementType)}>"
+            return f"ARRAY<{type_sql(kind.elementType)}>"
         case MapType():
-            return f"MAP<{_plain_type_text(kind.keyType)}, {_plain_type_text(kind.valueType)}>"
+            return f"MAP<{type_sql(kind.keyType)}, {type_sql(kind.valueType)}>"
         case StructType():
-            fields = (f"{sqltext.name(each.name)}: {_plain_type_text(each.dataType)}" for each in kind.fields)
+            fields = (f"{sqltext.name(each.name)}: {type_sql(each.dataType)}" for each in kind.fields)
             return f"STRUCT<{', '.join(fields)}>"
     return str(kind.simpleString())

@@ -18,6 +18,7 @@ from sparkassets.delta.staging import StagedFile
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
 from sparkassets.spark.delta_files import find_read_files, name_files, read_files
+from sparkassets.spark.schemas import type_sql
 from sparkassets.spark.table_locations import path_of
 from sparkassets.spark.upserts.key_merge import KeyMerge
 from sparkassets.spark.upserts.staged_rows import DELETED
@@ -151,15 +152,13 @@ def _read_merged(merge: KeyMerge, staged: DataFrame, there: DataFrame, fields: S
     stays = pairs.filter(f"NOT coalesce({matched} AND {merge.deletes}, false)")
     marked = stays.withColumn(_UPDATED, sql.expr(f"coalesce({matched} AND {merge.takes}, false)"))
     given = {name.lower(): merge.place[name] for name in merge.values}
-    columns = [
-        sql.when(sql.col(_UPDATED), sql.col(given[field.name.lower()]).cast(field.dataType))
-        .otherwise(sql.col(f"t.{sqltext.name(field.name)}"))
-        .alias(field.name)
-        if field.name.lower() in given
-        else sql.col(f"t.{sqltext.name(field.name)}")
-        for field in fields
-    ]
-    return marked.select(*columns)
+    columns = []
+    for field in fields:
+        name = sqltext.name(field.name)
+        value = given.get(field.name.lower())
+        taken = f"CASE WHEN {_UPDATED} THEN CAST({value} AS {type_sql(field.dataType)}) ELSE t.{name} END"
+        columns.append(f"t.{name}" if value is None else f"{taken} AS {name}")
+    return marked.selectExpr(*columns)
 
 
 def _read_new(merge: KeyMerge, staged: DataFrame, there: DataFrame | None, fields: Sequence[StructField]) -> DataFrame:
@@ -172,9 +171,7 @@ def _read_new(merge: KeyMerge, staged: DataFrame, there: DataFrame | None, field
         new = new.join(sql.broadcast(stored.alias("t")), sql.expr(merge.match), "left_anti")
     given = {name.lower(): merge.place[name] for name in merge.columns}
     columns = (
-        (sql.col(given[field.name.lower()]) if field.name.lower() in given else sql.lit(None))
-        .cast(field.dataType)
-        .alias(field.name)
+        f"CAST({given.get(field.name.lower(), 'NULL')} AS {type_sql(field.dataType)}) AS {sqltext.name(field.name)}"
         for field in fields
     )
-    return new.select(*columns)
+    return new.selectExpr(*columns)

@@ -25,9 +25,9 @@ from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker, RunOrder
 from sparkassets.spark import schema_changes, sqltext
 from sparkassets.spark.failures import run_error
-from sparkassets.spark.open_tables import TableDescription
+from sparkassets.spark.open_tables import TableDescription, find_table
 from sparkassets.spark.partition_guard import PartitionGuard, guard_for
-from sparkassets.spark.table_locations import location_of, read_rows
+from sparkassets.spark.table_locations import location_of
 from sparkassets.spark.upserts.key_merge import KeyMerge
 from sparkassets.spark.upserts.staged_rows import (
     DELETED,
@@ -352,7 +352,10 @@ class _UpsertRun:
         remembered = None if memory_rows is None else self.memory.as_rows(memory_rows)
         stored = None
         if self.table is not None:
-            stored = read_rows(self.location, self.session, self.table.version)
+            table = find_table(self.session, self.location)
+            if table is None:
+                raise RunError(f"{self.asset.name}: the table at {self.location.display_text} is no longer there")
+            stored, _ = table.read_rows(self.session, self.table.version)
             bounds = [
                 f"{sqltext.name(k)} BETWEEN {staged.bounds[k][0]} AND {staged.bounds[k][1]}"
                 for k in keys[:-1]
@@ -368,7 +371,7 @@ class _UpsertRun:
         if self.table is None:
             return None
         stored = [name for name in staged.schema.names if name != DELETED and not is_unstored_column(name)]
-        rows = staged.read_rows(self.session).select(*map(sqltext.name, stored))
+        rows = staged.read_rows(self.session).selectExpr(*map(sqltext.name, stored))
         fitting, columns = schema_changes.evolve_rows(rows, self.asset, self.table)
         merge = KeyMerge(
             staged,
