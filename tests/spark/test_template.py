@@ -86,7 +86,7 @@ def test_what_is_not_there_is_told_with_its_place_and_what_to_do(template, messa
 def test_what_is_asked_for_in_the_wrong_way_gets_no_default():
     assert refused("{{ partition.day }}") == "a.sql:1: report has no partitions"
     assert refused("{{ watermark.low }}") == (
-        "a.sql:1: 'watermark' needs exactly one inlet that is read above a watermark"
+        "a.sql:1:4: 'watermark' needs exactly one inlet that is read above a watermark"
     )
 
 

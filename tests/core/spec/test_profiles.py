@@ -117,7 +117,7 @@ def test_unknown_keys_and_values_of_every_profile_are_found():
 
 def test_a_secret_in_a_profiles_state_is_refused_at_its_place():
     told = refused("project: p\nprofiles:\n  d: {state: 's3://u:pw@h/x', warehouse: w}\n", profile="d")
-    assert "project.yml:3:14: 'state' holds a password" in told
+    assert "project.yml:3:14: 'state' contains a password" in told
 
 
 def test_values_of_a_profile_are_shown_and_those_of_the_environment_are_not():
