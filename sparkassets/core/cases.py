@@ -390,16 +390,17 @@ class _CaseReader:
     def _read_expected_runs(
         self, at: DocumentPlace, runs: Mapping[str, bool | int | str | list[str]]
     ) -> dict[str, PartitionSet | int | None]:
+        """The expected runs by asset: None for any run (``true``), a number (0 for ``false``), or partitions."""
         found: dict[str, PartitionSet | int | None] = {}
-        for name, what in runs.items():
+        for name, expected in runs.items():
             asset = self._find_asset(at / name, name)
-            match what:
+            match expected:
                 case True:
                     found[name] = None
                 case int():
-                    found[name] = what
+                    found[name] = expected
                 case str() | list() if asset is not None:
-                    found[name] = self._all_parts(at / name, asset, what)
+                    found[name] = self._all_parts(at / name, asset, expected)
         return found
 
 

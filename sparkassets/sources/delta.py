@@ -62,14 +62,14 @@ class DeltaObserver:
             if inspection.last.version is None or not is_table(inspection.path):
                 return None
             return self._with_views(inspection, None)
-        except (DeltaError, SourceError) as error:  # its inspection look says what is wrong with the table
+        except (DeltaError, SourceError) as error:  # the look at its own table says what is wrong with it
             note = f"its columns are unknown: {str(error).partition(chr(10))[0]}"
             return Observation(inspection.asset.name, NOTHING, notes=(note,))
 
     def _with_views(self, inspection: TableInspection, table_observation: Observation | None) -> Observation | None:
         """News of the table and of its views, at the same version.
 
-        Each view has its inspection position in the cursor: a new view begins with all that the table holds.
+        Each view has a position of its own in the cursor: a new view begins with all that the table holds.
         """
         has_moved = table_observation is not None and table_observation.version is not None
         version = table_observation.version if table_observation is not None and has_moved else inspection.last.version

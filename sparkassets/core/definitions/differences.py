@@ -267,13 +267,14 @@ def _can_change_alone(
     if any(not _is_scalar(item) for item in touched):
         return False
     elsewhere = {word.strip("`").casefold() for item in (*kept, query.after) for word in item}
-    if elsewhere & {*names} or any(word.isdigit() for word in _by_place(query.after)):
+    if elsewhere & {*names} or any(word.isdigit() for word in _possible_positions(query.after)):
         return False
     clauses = [word for word, depth in _depths(query.after) if not depth]
-    summing = [_aggregates_rows(item) for item in touched]
-    if "GROUP" in clauses:
-        return "ALL" not in clauses or (all(summing) and not any("OVER" in item for item in touched))
-    return not any(summing) or any(_aggregates_rows(item) and "OVER" not in item for item in kept)
+    are_aggregates = [_aggregates_rows(item) for item in touched]
+    if "GROUP" in clauses:  # GROUP BY ALL groups by every item that is no aggregate
+        return "ALL" not in clauses or (all(are_aggregates) and not any("OVER" in item for item in touched))
+    # another aggregate makes the query return one row, with or without the touched ones
+    return not any(are_aggregates) or any(_aggregates_rows(item) and "OVER" not in item for item in kept)
 
 
 def _is_scalar(item: Sequence[str]) -> bool:
@@ -288,7 +289,7 @@ def _aggregates_rows(item: Sequence[str]) -> bool:
     return bool(_AGGREGATES & {*item})
 
 
-def _by_place(after: Sequence[str]) -> Iterator[str]:
+def _possible_positions(after: Sequence[str]) -> Iterator[str]:
     """The words after BY or a comma, which name a column by its position if they are numbers."""
     yield from (word for before, word in pairwise(after) if before in ("BY", ","))
 

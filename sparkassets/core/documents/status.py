@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 COUNTS = ("current", "kept", "stale", "missing", "requested", "failed", "withheld", "skipped")
 """The partition statuses that are counted, in the order of display."""
-FIRST = ("failed", "withheld", "missing", "stale", "requested", "current", "skipped")
+MOST_URGENT_FIRST = ("failed", "withheld", "missing", "stale", "requested", "current", "skipped")
 """Partition statuses that may stand for a whole asset, the most urgent first."""
 
 
@@ -146,7 +146,7 @@ def summarize_status(status: AssetStatus) -> tuple[str, str]:
     if status.stuck:
         return "waits for a person", "stuck"
     if counts_text:
-        return counts_text, next(name for name in FIRST if counts[name])
+        return counts_text, next(name for name in MOST_URGENT_FIRST if counts[name])
     if status.withheld_runs:
         return "withheld", "withheld"
     if status.last_at is None:

@@ -1,6 +1,7 @@
 """The kinds of journal entries: each records one fact; `core.journal.fold` derives the state from them.
 
-A new field needs a default, because older entries are read without it (docs/design/journal.md#formats).
+A new field needs a default, because older entries are read without it (docs/design/journal.md#formats). One with text
+that people write also needs a case in `redact_entry`; one that people query, a column in `codec.entries`.
 """
 
 from __future__ import annotations

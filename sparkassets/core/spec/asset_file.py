@@ -85,7 +85,7 @@ def read_asset_files(
 
 MANY: Final = 20_000
 """Documents that are read at once: more take longer, and more memory, than anybody gives to a spoilt project."""
-FIRST: Final = 2_000
+MOST_READ_FIRST: Final = 2_000
 """Documents of a project with more of them that are read and checked before the others."""
 
 
@@ -106,7 +106,7 @@ def read_first_assets(
     names = _find_names(files, declared)
     if names is None:
         return None
-    first = read_asset_files(files, project=project, most=FIRST)
+    first = read_asset_files(files, project=project, most=MOST_READ_FIRST)
     return AssetFiles(first.drafts, (first.unreadable | names) - first.drafts.keys(), first.problems)
 
 

@@ -327,7 +327,7 @@ def _compile_template(draft: AssetDraft, sql: SqlText, code: AssetCode, outlines
     problems, text = draft.at.document.problems, sql.text
     try:
         macros = code.macros.find_prefix(text)
-        is_stored = sql.at is None or not draft.at.document.variables
+        is_stored = sql.at is None or not draft.at.document.variables  # never values of the environment
         outline = outlines.find_outline(text, macros.text, is_stored=is_stored)
     except TemplateError as error:
         problems.append(sql.fault(error.fault))

@@ -251,7 +251,7 @@ def _has_columns_of(rows: IterationRows, table: DeltaTable) -> bool:
 
 
 def fence(asset: AssetSpec, table: DeltaTable, *, marker: CommitMarker) -> None:
-    """Commits no rows.
+    """Commits an empty version with the marker, so that no older claim can write to the table any more.
 
     Raises:
         FenceConflictError: Another writer was quicker, and changed the table.

@@ -456,7 +456,7 @@ def test_of_very_many_assets_the_first_are_checked_before_the_others_are_read(tm
         load_project(tmp_path, {})
     assert error.value.problems[-1].message == "stopped after 1,000 problems; the rest is not checked"
     assert error.value.problems[-1].location.line == 4_001
-    assert len(drafts) == asset_file.FIRST
+    assert len(drafts) == asset_file.MOST_READ_FIRST
 
 
 OTHER_NAMES = {
@@ -472,7 +472,7 @@ OTHER_NAMES = {
 @pytest.mark.parametrize("text", OTHER_NAMES.values(), ids=OTHER_NAMES)
 def test_names_of_assets_that_are_not_read_yet_are_known(tmp_path, monkeypatch, text):
     monkeypatch.setattr(asset_file, "MANY", 2_000)
-    monkeypatch.setattr(asset_file, "FIRST", 1_100)
+    monkeypatch.setattr(asset_file, "MOST_READ_FIRST", 1_100)
     (tmp_path / "project.yml").write_text("project: p\nassets: [.]\n")
     first = (f"asset: a{n}\ninlets: [b{n}]\nschedule: '@daily'\nsql: SELECT 1 AS a\n" for n in range(1_100))
     (tmp_path / "a.yml").write_text("---\n".join(first))

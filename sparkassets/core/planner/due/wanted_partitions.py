@@ -49,35 +49,33 @@ def find_wanted(
     """
     dependencies = [(inlet, context.dependency(asset, inlet)) for inlet in asset.inlets.values()]
     timing_inlets = [
-        _TimingInlet(inlet, dependency, _partitions_needing(context, inlet, dependency) & bounds)
+        _TimingInlet(inlet, dependency, _partitions_fed_by(context, inlet, dependency) & bounds)
         for inlet, dependency in dependencies
         if dependency.tells_time
     ]
     if not timing_inlets:
         fed = [
-            _partitions_needing(context, inlet, dependency)
-            for inlet, dependency in dependencies
-            if dependency.is_mapped
+            _partitions_fed_by(context, inlet, dependency) for inlet, dependency in dependencies if dependency.is_mapped
         ] or [bounds]
         return WantedPartitions(_finished_since_start(context, asset, state) & bounds & PartitionSet.union(fed))
-    needing = PartitionSet.union([each.needing for each in timing_inlets])
-    needing = needing | (_runnable_without_inlets(context, asset, state, timing_inlets) & bounds)
-    missing = needing - state.coverage
+    fed_partitions = PartitionSet.union([each.fed for each in timing_inlets])
+    fed_partitions = fed_partitions | (_runnable_without_inlets(context, asset, state, timing_inlets) & bounds)
+    missing = fed_partitions - state.coverage
     beyond_newest = _beyond_newest(context, asset, missing)
-    if needing.is_one_stretch:  # nothing is between
-        return WantedPartitions(needing - beyond_newest, beyond_newest=beyond_newest)
+    if fed_partitions.is_one_stretch:  # nothing is between
+        return WantedPartitions(fed_partitions - beyond_newest, beyond_newest=beyond_newest)
     stretch = _stretch_between(timing_inlets) & bounds & _fillable(context, timing_inlets)
-    holes = stretch - needing
-    return WantedPartitions((needing | holes) - beyond_newest, holes, beyond_newest)
+    holes = stretch - fed_partitions
+    return WantedPartitions((fed_partitions | holes) - beyond_newest, holes, beyond_newest)
 
 
 @frozen
 class _TimingInlet:
-    """An inlet by time, with the dependency on it and the partitions that need inlet partitions which it has or had."""
+    """An inlet by time, the dependency on it, and the partitions for which it has or had data."""
 
     inlet: InletSpec
     dependency: Dependency
-    needing: PartitionSet
+    fed: PartitionSet
 
 
 def _runnable_without_inlets(
@@ -91,8 +89,8 @@ def _runnable_without_inlets(
     inlets = [each.inlet for each in timing_inlets]
     if asset.partitioning.time is None or not all(each.is_dispensable for each in inlets):
         return NOTHING
-    needing_or_computed = state.ever_computed | PartitionSet.union([each.needing for each in timing_inlets])
-    first = asset.start if asset.start is not None else needing_or_computed.first if needing_or_computed else None
+    fed_or_computed = state.ever_computed | PartitionSet.union([each.fed for each in timing_inlets])
+    first = asset.start if asset.start is not None else fed_or_computed.first if fed_or_computed else None
     if first is None:
         return NOTHING
     partitions = asset.partitioning.partitions_between(first, None) & context.finished_partitions(asset.partitioning)
@@ -106,7 +104,7 @@ def _stretch_between(timing_inlets: Sequence[_TimingInlet]) -> PartitionSet:
 
     Inlets that map by values in rows are left out: their values have no order.
     """
-    return PartitionSet.union([each.dependency.hull(each.needing) for each in timing_inlets if each.inlet.view is None])
+    return PartitionSet.union([each.dependency.hull(each.fed) for each in timing_inlets if each.inlet.view is None])
 
 
 def _fillable(context: PlanningContext, timing_inlets: Sequence[_TimingInlet]) -> PartitionSet:
@@ -137,7 +135,7 @@ def _finished_since_start(context: PlanningContext, asset: AssetSpec, state: Ass
     )  # no segment is known yet
 
 
-def _partitions_needing(context: PlanningContext, inlet: InletSpec, dependency: Dependency) -> PartitionSet:
+def _partitions_fed_by(context: PlanningContext, inlet: InletSpec, dependency: Dependency) -> PartitionSet:
     """Partitions that need an inlet partition which is or was present."""
     return dependency.affected_partitions(
         context.dataset(inlet).ever_present & context.possible_inlet_partitions(inlet)

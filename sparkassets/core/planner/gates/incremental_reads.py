@@ -95,8 +95,9 @@ def _pin_increments(
     full_pins = {name: replace(pin, low=None) for name, pin in new_pins.items()}
 
     def pin_candidate(candidate: RunCandidate) -> RunCandidate:
+        """The candidate with the pins of its incremental reads, and whether it rebuilds the table."""
         if candidate.accepted and candidate.pins:
-            return candidate  # what was looked at, and no more
+            return candidate  # an accepted run publishes the rows that the person saw, so it keeps its pins
         rereads_all = must_reread_all or (is_recomputable and candidate.rereads_all)
         keeps_rows = candidate.is_recovery and case.state.chain[-1].entry.kind == "backfill"
         pins = {**candidate.pins, **(full_pins if rereads_all else new_pins)}
