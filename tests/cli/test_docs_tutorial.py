@@ -17,7 +17,7 @@ from tests.documents import TUTORIALS, agrees, printed, steps, tutorial_blocks, 
 COMPUTES = re.compile(r"sparkassets (run|backfill(?!.*--dry-run)|status|iterations)")
 """Commands that print what an engine made."""
 
-READS_TABLES = re.compile(r"python3 (look|vacuum)\.py")
+READS_TABLES = re.compile(r"python3 (look|vacuum)\.py|sparkassets show")
 
 UNCHANGED = {"sales": PartitionSet.by_segment({("paris",): days("2025-01-02").time})}
 """What comes out as it was when it is computed again, which an engine that computes nothing must be told."""
