@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sparkassets.core.planner.plan import Plan
     from sparkassets.core.results import Summary
     from sparkassets.features.branches.branch_commands import BranchCommands
-    from sparkassets.runtime.progress import InvocationWatcher, Progress
+    from sparkassets.runtime.progress import Progress
 
 
 class OpenProject:
@@ -60,18 +60,6 @@ class OpenProject:
     def spec(self) -> ProjectSpec:
         """The project as its files say it, such as ``project.spec.warnings``."""
         return self._context.spec
-
-    def select(self, select: Selection) -> tuple[str, ...]:
-        """The names of the assets that a selection means, upstream first; None means all.
-
-        >>> project.select("tag:finance,+best_shops,!state:paused")  # doctest: +SKIP
-        ('orders', 'daily_revenue', 'best_shops')
-
-        Raises:
-            InputError: A term is wrong, or nothing fits it.
-        """
-        names = self._context.find_selected(select)
-        return tuple(self.spec.assets) if names is None else names
 
     def plan(
         self,
@@ -203,10 +191,6 @@ class OpenProject:
         self._runner.open_engine(spark)[0].start()
         return self
 
-    def watch(self, watcher: InvocationWatcher) -> None:
-        """Adds a watcher to all invocations from now on."""
-        self._runner.watchers.append(watcher)
-
     def stop(self) -> bool:
         """Asks a `run` in progress to cancel its runs, record that, and return; safe in a signal handler.
 
@@ -251,7 +235,7 @@ class OpenProject:
         """Events: announces updates by others."""
         from sparkassets.app.events import EventCommands
 
-        return EventCommands(self._context)
+        return EventCommands(self._context, self._runner)
 
     @cached_property
     def history(self) -> HistoryCommands:

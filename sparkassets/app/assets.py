@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sparkassets.app.backfills import named_partitions, parse_interval
-from sparkassets.app.context import ProjectContext
+from sparkassets.app.context import ProjectContext, Selection
 from sparkassets.app.work_runner import WorkRunner
 from sparkassets.core.instants import to_unix
 from sparkassets.core.journal.entries import Entry, NumberedEntry, PauseEntry
@@ -60,6 +60,18 @@ class AssetCommands:
     def __init__(self, context: ProjectContext, runner: WorkRunner) -> None:
         self._context = context
         self._runner = runner
+
+    def select(self, select: Selection) -> tuple[str, ...]:
+        """The names of the assets that a selection means, upstream first; None means all.
+
+        >>> project.assets.select("tag:finance,+best_shops,!state:paused")  # doctest: +SKIP
+        ('orders', 'daily_revenue', 'best_shops')
+
+        Raises:
+            InputError: A term is wrong, or nothing fits it.
+        """
+        names = self._context.find_selected(select)
+        return tuple(self._context.spec.assets) if names is None else names
 
     def pause(self, *assets: str) -> list[str]:
         """Stops these assets from running until they are resumed; what comes for them meanwhile is kept.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sparkassets.app.context import ProjectContext
+from sparkassets.app.work_runner import WorkRunner
 from sparkassets.core.journal import history
 from sparkassets.core.journal.announcements import event_partitioning
 from sparkassets.core.journal.codec import from_row
@@ -19,12 +20,20 @@ from sparkassets.ports import HistoryQuery, JournalStore
 from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.runtime.observation import changed_spec_entries
 
+if TYPE_CHECKING:
+    from sparkassets.runtime.progress import InvocationWatcher
+
 
 class EventCommands:
     """Announces one update, or many in one commit."""
 
-    def __init__(self, context: ProjectContext) -> None:
+    def __init__(self, context: ProjectContext, runner: WorkRunner) -> None:
         self._context = context
+        self._runner = runner
+
+    def watch(self, watcher: InvocationWatcher) -> None:
+        """Tells a watcher what happens in all invocations from now on."""
+        self._runner.watchers.append(watcher)
 
     def add(
         self,

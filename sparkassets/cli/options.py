@@ -380,7 +380,7 @@ def select_assets(project: OpenProject, texts: Sequence[str]) -> tuple[str, ...]
         InputError: A term is wrong, or nothing fits it.
     """
     with name_select_option():
-        return project.select(texts) if texts else None
+        return project.assets.select(texts) if texts else None
 
 
 @contextmanager

@@ -179,7 +179,7 @@ def drive(
     if reporting.metrics is not None:
         from sparkassets.wiring.watchers import metrics_to
 
-        project.watch(metrics_to(project.spec, reporting.metrics))
+        project.events.watch(metrics_to(project.spec, reporting.metrics))
     stopper = SignalStopper(project.stop)
     terminal = Terminal.from_stream(cast("TextIO", GuardedStream(sys.stderr, lambda: stopper.signum is not None)))
     loop_summary = LoopSummary()

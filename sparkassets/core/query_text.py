@@ -274,7 +274,7 @@ def find_write_fault(sql: str) -> StatementFault | None:
 
     >>> find_write_fault("INSERT INTO {{ outlets.x }} SELECT 1; OPTIMIZE t")
     >>> find_write_fault("SELECT 1").message
-    "the SQL begins with 'SELECT', which writes nothing"
+    "the SQL begins with 'SELECT', which does not write anything"
     """
     words = _blank_opaque(sql)
     if not words.strip():

@@ -58,9 +58,9 @@ def missing_module_hint(name: str, module: str) -> str:
     """A hint for code of ``module`` that imports a module ``name`` which is not there.
 
     >>> missing_module_hint("jobs.rates", "jobs.daily")
-    "there is no module 'jobs.rates' in the project's package 'jobs'"
+    "module 'jobs.rates' not found in the project's package 'jobs'"
     >>> missing_module_hint("pandas.core", "jobs.daily")
-    "install the package that has 'pandas' where the driver runs, or put it beside the project's package 'jobs'"
+    "install the package that provides 'pandas' where the driver runs, or move it beside the project's package 'jobs'"
     """
     package, own = name.partition(".")[0], module.partition(".")[0]
     if package == own:

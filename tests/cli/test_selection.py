@@ -62,8 +62,8 @@ def test_commands_take_what_is_selected_without_what_is_excluded(asked, args, na
 
 
 def test_python_takes_what_the_command_line_takes(conf):
-    assert Project.load(conf).select("tag:daily,!owner:ann") == ("berlin",)
-    assert Project.load(conf).select(["orders+1"]) == ("orders", "daily")
+    assert Project.load(conf).assets.select("tag:daily,!owner:ann") == ("berlin",)
+    assert Project.load(conf).assets.select(["orders+1"]) == ("orders", "daily")
 
 
 def test_a_wrong_term_names_the_option(said):

@@ -174,7 +174,9 @@ def test_commits_that_the_log_no_longer_tells_refuse_it(path):
 def test_a_table_that_was_changed_refuses_it(path):
     table, made = DeltaTable(path), change(path, 9)
     DeltaTable(path).alter.set_table_properties({"delta.logRetentionDuration": "interval 3 days"})
-    with pytest.raises(CommitConflictError, match=r"^daily: another writer changed the table itself in version 3 mean"):
+    with pytest.raises(
+        CommitConflictError, match=r"^daily: another writer changed the table itself in version 3 during the run"
+    ):
         commit(path, table, made)
 
 

@@ -44,7 +44,7 @@ def test_a_fence_meets_a_commit_that_was_quicker_and_lower(table):
     before = DeltaTable(table)
     commit(table, DeltaTable(table), change("app", 7))
     with pytest.raises(
-        CommitConflictError, match=r"^sales: another writer committed for the same asset in version 1 mean"
+        CommitConflictError, match=r"^sales: another writer committed for the same asset in version 1 during the run"
     ):
         commit(table, before, change("app", 8))
     commit(table, DeltaTable(table), change("app", 8))

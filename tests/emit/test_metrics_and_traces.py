@@ -47,7 +47,7 @@ def test_counters_go_on_and_gauges_say_how_it_is(world, tmp_path):
     file = tmp_path / "sparkassets.prom"
     for number in (1, 2):
         driving = world.opened()
-        driving.watch(MetricsWatcher(world.project, file, now=world.clock.now))
+        driving.events.watch(MetricsWatcher(world.project, file, now=world.clock.now))
         driving.run(check=False)
         told = figures(file)
         assert (told["runs_total a failed"], told["runs_total b success"]) == (number, 1)
@@ -78,7 +78,7 @@ def test_a_span_for_the_tick_and_one_for_each_run_without_secrets(world):
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     driving = world.opened()
-    driving.watch(TraceWatcher(world.project, provider=provider))
+    driving.events.watch(TraceWatcher(world.project, provider=provider))
     driving.run(check=False)
     spans = {span.name: span for span in exporter.get_finished_spans()}
     assert sorted(spans) == ["run a", "run b", "tick"]
@@ -99,7 +99,7 @@ def test_a_span_for_the_tick_and_one_for_each_run_without_secrets(world):
 def test_a_watcher_that_raises_touches_nothing(world, tmp_path):
     driving = world.opened()
     metrics = MetricsWatcher(world.project, tmp_path / "x.prom", now=broken)
-    driving.watch(metrics)
+    driving.events.watch(metrics)
     with pytest.warns(RuntimeWarning, match="and is now ignored"):
         summary = driving.run(check=False)
     assert len(summary.runs) == 2

@@ -130,7 +130,7 @@ def test_a_folder_that_cannot_be_written_to_fails_no_run(tmp_path):
     w.tell("s", "2025-01-01")
     w.engine.hooks["a", "compute"] = lambda _: print("said")
     driving = w.opened()
-    driving.watch(RunLogs(tmp_path / "logs", variables={}))
+    driving.events.watch(RunLogs(tmp_path / "logs", variables={}))
     assert driving.run().ok
 
 
@@ -139,7 +139,7 @@ def test_what_a_driver_runs_is_heard(tmp_path):
     w.tell("s", "2025-01-01")
     w.engine.hooks |= {(name, "compute"): lambda order: print("computing", order.asset.name) for name in "ab"}
     driving = w.opened()
-    driving.watch(RunLogs(tmp_path, variables={}))
+    driving.events.watch(RunLogs(tmp_path, variables={}))
     summary = driving.run()
     said = {run.asset: (tmp_path / f"{run.run}.log").read_text() for run in summary.runs}
     assert said == {"a": "computing a\n", "b": "computing b\n"}

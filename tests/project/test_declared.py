@@ -130,7 +130,7 @@ def made(orders, context): ...
     modules = {"made": HEAD + code, "common": "TEXT = 'text'\n", "same": "def made(orders, context): ...\n"}
     project = load_project(write(modules, f"{SOURCE}---\n{same}"), {"WHO": "bob"})
     made, written = facts(project.assets["made"]), facts(project.assets["same"])
-    for each in ("name", "uri", "storage"):
+    for each in ("name", "uri", "storage", "file"):
         del made[each], written[each]
     made_by, written_by = made.pop("body"), written.pop("body")
     assert (made_by["module"], made_by["function"], made_by["arguments"]) == (
@@ -224,7 +224,7 @@ def test_several_outlets_are_those_of_yaml(write):
     split, train = project.assets["split"], project.assets["train"]
     assert (split.outlets, train.maker, train.storage.given) == (("train", "test"), "split", "out/train")
     assert list(project.assets["c"].inlets) == ["orders", "train"]
-    names = ("name", "uri", "storage", "maker", "outlets", "body", "written")
+    names = ("name", "uri", "storage", "file", "maker", "outlets", "body", "written")
     for ours, theirs in (("split", "same"), ("train", "one"), ("test", "two")):
         left, right = facts(project.assets[ours]), facts(project.assets[theirs])
         assert {key: left[key] for key in left if key not in names} == {

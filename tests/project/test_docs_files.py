@@ -61,7 +61,7 @@ def test_sources_of_each_kind(project):
 
 
 def test_sql_and_a_function(project):
-    (sql,) = code_blocks("docs/functions.md", "sql")
+    sql, _macros, _query = code_blocks("docs/functions.md", "sql")
     loads, scores = code_blocks("docs/functions.md", "yaml")
     function, rates = code_blocks("docs/functions.md", "python")
     columns = "columns: {id: bigint, amount: double, updated_at: timestamp}\n"

@@ -133,7 +133,8 @@ def test_what_cannot_be_removed_disturbs_nobody(world):
 
 def test_what_is_not_there_any_more_is_refused_with_what_is(world):
     first, second, third = publish(world, 3)
-    with pytest.raises(InputError, match=rf"^asset 'model' has no iteration of run '{first}'; there are {third} and "):
+    expected = rf"^asset 'model' has no iteration of run '{first}'; its iterations are {third} and "
+    with pytest.raises(InputError, match=expected):
         world.driver().run_works([RollbackWork(world.project.assets["model"], first)])
     assert second in {each.run for each in iterations(world).iterations}
 

@@ -171,7 +171,7 @@ def test_what_is_none_of_them_is_not_accepted(named, told):
 def test_partitions_are_named_by_their_keys(given):
     w = World(project(source("s"), asset("a", "s", rules=(RULE,))), MemoryStore())
     option = f"--{next(iter(given))}"
-    with pytest.raises(InputError, match=f"asset 'a' has partitions: leave {option} out"):
+    with pytest.raises(InputError, match=f"asset 'a' has partitions, but {option} is for assets without"):
         accept(w, **given)
 
 
@@ -268,7 +268,7 @@ def test_the_next_interval_takes_what_was_withheld_with_it():
     w.clock.instant += timedelta(days=1)
     (only,) = planned(w).runs[:1]
     assert only.interval == seconds(28, 29)
-    assert only.reason.endswith("with what a-1 withheld")
+    assert only.reason.endswith("with the input of a-1, which was withheld")
     run(w)
     assert (published(w), len(state(w, "a").withheld)) == ([], 1)
     judging(w, set())

@@ -641,7 +641,7 @@ def test_so_are_instants(path, by, type_):
     source = delta(path, TimePartition(by, "Asia/Tokyo", column="t"))
     assert len(source.keys(source.look().changed)) == 1
     (note,) = source.notes
-    assert note.startswith(f"rows left out whose 't' is not a {by} of the years 1000 to 8999: 9999-12-31")
+    assert note.startswith(f"rows left out whose 't' is no {by} of the years 1000 to 8999: 9999-12-31")
 
 
 def test_text_that_is_no_key_is_told_until_it_is_gone(path):

@@ -401,7 +401,7 @@ def regex_error(expression: str) -> str | None:
     >>> regex_error("a(b"), regex_error("[a-z]+"), regex_error("(?<year>[0-9]")
     ('missing ), unterminated subpattern at position 1', None, None)
     >>> regex_error("(?<=a{1,3})b"), regex_error("(?P<year>[0-9]+)")
-    (None, "'(?P<' at position 0 is Python's, and Java's expressions count")
+    (None, "'(?P<' at position 0 is Python syntax; Spark uses Java's regular expressions")
     """
     if _JAVA_ONLY_REGEX.search(expression):
         return None

@@ -55,6 +55,7 @@ def sample_document(sample: RowSample) -> dict[str, Any]:
 def value_document(value: Any) -> Any:  # noqa: ANN401  of any type
     """A value as JSON has it: text for numbers and times that JSON lacks, hexadecimal for bytes.
 
+    >>> from decimal import Decimal
     >>> value_document([Decimal("1.50"), b"a", float("nan"), {"at": date(2025, 1, 2)}])
     ['1.50', '61', 'nan', {'at': '2025-01-02'}]
     """
@@ -77,7 +78,7 @@ def value_document(value: Any) -> Any:  # noqa: ANN401  of any type
 def value_text(value: Any) -> str:  # noqa: ANN401  of any type
     """A value in a table for people.
 
-    >>> value_text(None), value_text(1.5), value_text(Decimal("2.0"))
-    ('NULL', '1.5', '2.0')
+    >>> value_text(None), value_text(1.5), value_text([1, 2])
+    ('NULL', '1.5', '[1, 2]')
     """
     return "NULL" if value is None else str(value_document(value))

@@ -188,7 +188,7 @@ def _compile_asset(
         _check_template(draft, body, inlets, schedule, files, columns)
         _check_write(draft, body, write)
     wanted_bounds = partitioning.time or (TimeBounds(bounds.timezone) if partitioning.is_partitioned else bounds)
-    return AssetSpec(
+    asset = AssetSpec(
         name=draft.name,
         uri=draft.uri,
         storage=draft.storage,
@@ -223,16 +223,25 @@ def _compile_asset(
         start=wanted_bounds.start,
         end=wanted_bounds.end,
         paused=keys.paused,
+        deadlines=compile_expect(draft.at / "expect", keys.expect, within=bounds),
+        outlets=tuple(name for name in keys.outlets or () if name in drafts and drafts[name].maker == draft.name),
+    )
+    return _with_run_settings(asset, draft, project)
+
+
+def _with_run_settings(asset: AssetSpec, draft: AssetDraft, project: ProjectDraft) -> AssetSpec:
+    """The asset with what its runs may take and what becomes of failed ones, else as the project's defaults say."""
+    keys = draft.keys
+    return replace(
+        asset,
         pool=compile_pool(draft, project),
         priority=keys.priority,
         spark_conf=compile_spark_conf(draft, project),
         budget=None if keys.source else _compile_budget(keys.budget or project.keys.budget),
-        deadlines=compile_expect(draft.at / "expect", keys.expect, within=bounds),
         retries=project.keys.defaults.retries if keys.retries is None else keys.retries,
         retry_delay_seconds=draft.seconds["retry_delay"],
         timeout_seconds=draft.seconds["timeout"],
         lease_seconds=draft.seconds["lease"],
-        outlets=tuple(name for name in keys.outlets or () if name in drafts and drafts[name].maker == draft.name),
     )
 
 

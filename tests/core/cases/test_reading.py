@@ -98,7 +98,7 @@ def test_a_test_of_when_assets_run():
         (
             "test: a\nasset: daily\npartition: 2025-01-02\ngiven: {orders: [{dya: 1}], order: []}\nexpect: []\n",
             [
-                (4, 19, "'orders' declares no column 'dya'", "did you mean 'day'?"),
+                (4, 19, "'orders' does not declare a column 'dya'", "did you mean 'day'?"),
                 (4, 29, "'daily' does not read 'order'", "did you mean 'orders'?"),
             ],
         ),

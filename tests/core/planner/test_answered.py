@@ -78,7 +78,7 @@ def test_an_interval_outside_the_bounds_is_refused_unless_forced():
     bounded = asset("a", by=None, schedule=timed("@daily", start=at("2025-01-01")), start=at("2025-01-01"))
     story = Story(project(bounded))
     interval = at("2024-12-31"), at("2025-01-01")
-    with pytest.raises(InputError, match="of 'a' lies before the start of the asset, 2025-01-01T00:00Z"):
+    with pytest.raises(InputError, match="of 'a' is before the start of the asset, 2025-01-01T00:00Z"):
         plan_backfill_unpartitioned(story.context(), bounded, interval)
     assert plan_backfill_unpartitioned(story.context(), bounded, interval, force=True).runs
 

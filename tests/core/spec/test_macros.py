@@ -65,7 +65,7 @@ def test_a_recursive_macro_is_found_once():
         ("{% set ds = 1 %}", "m.sql:1:1: 'ds' is a name of the run and cannot be set"),
         ("{% set a = 1 %}\n {% set a = 2 %}", "m.sql:2:2: 'a' is defined already, in m.sql:1"),
         ("\n{% macro a() %}", "m.sql:2:1: the file of macros is broken: 'macro' has no end"),
-        ("{% set a = %}", "m.sql:1:1: the template is broken"),
+        ("{% set a = %}", "m.sql:1:1: invalid template: Expected an expression"),
         ("{% include 'x' %}", "m.sql:1:"),
     ],
 )

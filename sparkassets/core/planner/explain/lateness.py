@@ -80,7 +80,7 @@ def describe_lateness(late: AssetLateness, asset: AssetSpec) -> str:
 
     >>> from sparkassets.core.spec.model import NOWHERE
     >>> describe_lateness(AssetLateness("a", 86_400), AssetSpec("a", "a", None, NOWHERE))
-    'late: it never ran, and was to by 1970-01-02T00:00Z'
+    'late: it never ran; expected by 1970-01-02T00:00Z'
     """
     by = format_zoned(from_unix(late.by), asset.timezone)
     if not late.partitions.is_everything:
