@@ -171,3 +171,23 @@ def test_a_run_that_takes_too_long_is_cancelled(tmp_path):
         (failure,) = project.run(at="2025-01-02T01:00", check=False).failures
     assert "2 s" in failure
     assert monotonic() - began < 60
+
+
+def test_rows_of_one_key_that_nothing_puts_in_order_are_named(tmp_path):
+    write(tmp_path, {"project.yml": "project: shop\nengine: sail\nassets: [.]\n"})
+    write(tmp_path, {"changes.yml": "asset: changes\nsource: delta\npath: changes\n"})
+    write(
+        tmp_path,
+        {
+            "subs.yml": """
+asset: subs
+inlets: {changes: {read: changes}}
+write: {upsert: {keys: [id], newest_by: lsn}}
+sql: SELECT id, name, lsn FROM {{ inlets.changes }}
+"""
+        },
+    )
+    given = {"id": ["1", "1", "2", "3", "3"], "name": ["a", "b", "c", "d", "e"], "lsn": [5, 5, 3, 1, 1]}
+    write_deltalake(tmp_path / "changes", pa.table(given))
+    summary = Project.load(tmp_path).run(check=False)
+    assert "several rows of one key that are equal in lsn: id is 1; 3; nothing was written" in summary.failures[0]

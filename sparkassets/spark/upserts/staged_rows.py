@@ -223,8 +223,10 @@ class UpsertRows:
         from pyspark.sql import functions as sql
 
         names = [sql.col(sqltext.name(name)).cast("string") for name in self.keys]
-        samples = self._choose_newest().filter(_TIED).select(*names).distinct().limit(_MOST_SHOWN + 1).collect()
-        shown = "; ".join(", ".join(self._show_key(row)) for row in sorted(tuple(row) for row in samples[:_MOST_SHOWN]))
+        tied = self._choose_newest().filter(_TIED).groupBy(*names)
+        samples = tied.agg(sql.count(sql.lit(1))).limit(_MOST_SHOWN + 1).collect()  # Sail cannot limit a DISTINCT
+        keys_shown = sorted(tuple(row[:-1]) for row in samples[:_MOST_SHOWN])
+        shown = "; ".join(", ".join(self._show_key(key)) for key in keys_shown)
         ellipsis = "; …" if len(samples) > _MOST_SHOWN else ""
         keys = ", ".join(self.keys)
         if self.is_history:
