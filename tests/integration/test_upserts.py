@@ -225,7 +225,8 @@ def test_without_an_order_the_later_run_counts(engine, spark, tmp_path):
         (
             {},
             [(None, "a", 2), (None, "b", 2), (2, "c", 1)],
-            "id is NULL in 2 rows: a key cannot be NULL; nothing was written",
+            "id is NULL in 2 rows: a key cannot be NULL; nothing was written\n"
+            "  hint: leave such rows out: WHERE id IS NOT NULL",
         ),
         (
             {"newest_by": ("lsn",)},

@@ -187,12 +187,14 @@ class UpsertRows:
         """
         refusal = None
         if error_mentions(error, _NULL_KEY):
+            counts = self._count_nulls(self.keys)
             refusal = RunError(
-                f"{self.asset}: {self._count_nulls(self.keys)}: a key cannot be NULL; nothing was written"
+                f"{self.asset}: {_describe_nulls(counts)}: a key cannot be NULL; nothing was written",
+                hint=f"leave such rows out: WHERE {' AND '.join(f'{name} IS NOT NULL' for name in counts)}",
             )
         elif error_mentions(error, _NULL_ORDER):
             refusal = RunError(
-                f"{self.asset}: {self._count_nulls(self.tie_breakers)}, so the newest row of a key is unknown; "
+                f"{self.asset}: {_describe_nulls(self._count_nulls(self.tie_breakers))}, so the newest row of a key is unknown; "
                 "nothing was written"
             )
         elif error_mentions(error, _AMBIGUOUS):
@@ -201,17 +203,12 @@ class UpsertRows:
             refusal.is_data_error = True
         return refusal
 
-    def _count_nulls(self, columns: Sequence[str]) -> str:
-        """The number of rows with NULL in each of these columns, for a message; empty if there are none."""
+    def _count_nulls(self, columns: Sequence[str]) -> dict[str, int]:
+        """The number of rows with NULL in each of these columns that has any."""
         counts = (
             self._mark_deleted().selectExpr(*(f"count_if({sqltext.name(name)} IS NULL)" for name in columns)).collect()
         )
-        conditions = [
-            f"{name} is NULL in {count:,} row{'s' if count > 1 else ''}"
-            for name, count in zip(columns, counts[0], strict=True)
-            if count
-        ]
-        return ", ".join(conditions)
+        return {name: count for name, count in zip(columns, counts[0], strict=True) if count}
 
     def _show_key(self, values: Iterable[str]) -> Iterator[str]:
         """The values of the key's columns, as messages show them."""
@@ -242,6 +239,11 @@ class UpsertRows:
         else:
             problem, hint = "several rows of one key", "newest_by: <column> decides which of them counts"
         return RunError(f"{self.asset}: {problem}: {keys} is {shown}{ellipsis}; nothing was written", hint=hint)
+
+
+def _describe_nulls(counts: Mapping[str, int]) -> str:
+    """The number of rows with NULL in each column, for a message."""
+    return ", ".join(f"{name} is NULL in {count:,} row{'s' if count > 1 else ''}" for name, count in counts.items())
 
 
 def stored_schema(schema: StructType) -> StructType:
