@@ -16,8 +16,8 @@ from sparkassets.core.planner.explain.explanation import explain_asset
 from sparkassets.core.planner.explain.status import asset_status
 from sparkassets.core.query_text import normal_form
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh
-from sparkassets.core.writes import AppendWrite
+from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh, LatestOnly
+from sparkassets.core.writes import AppendWrite, ReplaceWrite, UpsertWrite
 from tests.builders import Story, asset, project, source
 
 
@@ -101,6 +101,20 @@ class TestWarn:
             f"the code changed since a-5 at 2025-01-01T00:00Z{again}; recompute it by `sparkassets backfill a "
             f"{command}`"
         )
+
+    @pytest.mark.parametrize(
+        ("now", "write", "again"),
+        [
+            ("SELECT 1 AS x, 2 AS y", UpsertWrite(("x",)), ", and its columns differ; recompute it by … --rebuild`"),
+            ("SELECT 1 AS x, 2 AS _op", UpsertWrite(("x",)), "; recompute it by …`"),
+            ("SELECT 1 AS x, 2 AS y", ReplaceWrite(), "; recompute it by …`"),
+        ],
+    )
+    def test_without_partitions_only_a_write_that_keeps_rows_takes_a_rebuild(self, now, write, again):
+        story = there(by=None, strategy=LatestOnly(), write=write)
+        story.becomes(code(now))
+        ((_, said),) = story.noted()
+        assert said.partition("00:00Z")[2] == again.replace("…", "`sparkassets backfill a")
 
     def test_a_table_of_two_is_told_until_the_rest_is_computed_again(self):
         story = there()

@@ -109,11 +109,11 @@ def _describe_outputs(
     if not asset.is_recomputable:
         return f"{said}; appended rows stay as they are"
     again = f"recompute it by `sparkassets backfill {asset.name}"
-    if not asset.partitioning.is_partitioned:
-        return f"{said}; {again}`"
-    if any(_has_other_columns(asset, each) for each in outputs):
+    is_partitioned = asset.partitioning.is_partitioned
+    takes_all = not is_partitioned and asset.write is not None and asset.write.takes_all
+    if not takes_all and any(_has_other_columns(asset, each) for each in outputs):
         return f"{said}, and its columns differ; {again} --rebuild`"
-    return f"{said}; {again} --all`"
+    return f"{said}; {again}{' --all' if is_partitioned else ''}`"
 
 
 def _has_other_columns(asset: AssetSpec, made: DefinitionOutput) -> bool:
@@ -122,18 +122,19 @@ def _has_other_columns(asset: AssetSpec, made: DefinitionOutput) -> bool:
     Only a rebuild may write these. False where the query's text does not show its columns, or its parameters differ by
     segment.
     """
-    was, now = _columns(made.definition), _columns(asset.definition)
+    was, now = _stored_columns(asset, made.definition), _stored_columns(asset, asset.definition)
     if not was or not now or asset.segment_params is not None:
         return False
     return not was <= now or (asset.schema == "strict" and was != now)
 
 
-def _columns(definition: AssetDefinition | None) -> set[str]:
-    """The columns that a query returns, casefolded; empty where its text does not show them for certain."""
+def _stored_columns(asset: AssetSpec, definition: AssetDefinition | None) -> set[str]:
+    """The columns that a query gives the table, casefolded; empty where its text does not show them for certain."""
     from sparkassets.core.query_text import yielded_columns  # where code has changed
 
     text = definition.text if definition is not None else ""
-    return {name.casefold() for name in yielded_columns(text) or ()}
+    names = yielded_columns(text) or ()
+    return {name.casefold() for name in names if asset.write is None or asset.write.stores_column(name)}
 
 
 def _own_definition_seq(asset: AssetSpec, state: AssetState) -> int:
