@@ -6,11 +6,13 @@ Code elsewhere asks a mode its questions (`WriteMode`), and never which mode it 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
 from sparkassets.core.entry_points import EntryPointRegistry, Factory, RegisteredError
 from sparkassets.core.instants import Duration
 from sparkassets.core.phrases import kind_of, show_value
+from sparkassets.errors import FileLocation
 from sparkassets.frozen import frozen
 
 
@@ -175,6 +177,7 @@ class UpsertWrite(WriteMode):
         delete_when: SQL condition on the run's rows: a row that meets it deletes the row with its keys.
         keep_deletes: How long a deleted key is remembered, so that no late update restores it; None for ever.
         history: Columns of a history table; None keeps only the newest state of a key.
+        condition_place: Where ``delete_when`` is written; upserts that differ in it alone are equal.
     """
 
     keys: tuple[str, ...]
@@ -182,6 +185,7 @@ class UpsertWrite(WriteMode):
     delete_when: str | None = None
     keep_deletes: Duration | None = None
     history: HistoryColumns | None = None
+    condition_place: FileLocation = field(default=FileLocation(""), compare=False)
     name = "upsert"
     by_keys = True
     side_by_side = False

@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import UpsertWrite, row_counts
-from sparkassets.errors import RunError
+from sparkassets.errors import FileLocation, RunError
 from tests.depth import deep
 from tests.integration.orders import execute, order, rows, save, sql, table, target
 
@@ -258,6 +258,13 @@ def test_a_column_that_is_not_there_is_named(engine, spark, tmp_path):
     with pytest.raises(RunError, match=r"the result of customers has no column 'id'") as error:
         made.run((1, "a"))
     assert "did you mean 'idd'?" in str(error.value)
+
+
+def test_a_condition_that_spark_cannot_resolve_is_named_with_its_place(engine, spark, tmp_path):
+    options = {"delete_when": "_op = d", "condition_place": FileLocation("customers.yml", 4, 9)}
+    made = Customers(engine, spark, tmp_path, "id int, _op string", **options)
+    with pytest.raises(RunError, match=r"^delete_when of customers at customers.yml:4:9: .*UNRESOLVED_COLUMN.*`d`"):
+        made.run((1, "u"))
 
 
 def test_the_columns_change_as_the_asset_lets_them(engine, spark, tmp_path):

@@ -24,12 +24,13 @@ from sparkassets.core.derivation.asset_columns import (
     param_sets,
     render_failure,
 )
-from sparkassets.core.query_text import find_extra_comma
+from sparkassets.core.query_text import find_extra_comma, yielded_columns
 from sparkassets.core.spec.model import AssetSpec, ReadChanges, SqlBody
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.unlisted_segments import refuse_unlisted_segments
-from sparkassets.core.suggestions import did_you_mean
+from sparkassets.core.suggestions import KnownColumns, did_you_mean
 from sparkassets.core.validations import PatternCheck, RegisteredCheck, SqlCheck, ValidationRule
+from sparkassets.core.writes import UpsertWrite
 from sparkassets.errors import FileLocation, SpecProblem, TextFault
 from sparkassets.frozen import frozen, replace
 
@@ -67,6 +68,7 @@ def check_queries(project: ProjectSpec, stored: StoredColumns) -> list[SpecProbl
     problems: list[SpecProblem] = []
     for asset in project.assets.values():
         problems += _query_problems(asset, derivations)
+        problems += _unknown_delete_columns(asset)
         for rules in (asset.rules, *(inlet.rules for inlet in asset.inlets.values())):
             problems += [problem for rule in rules for problem in _rule_problems(rule)]
         problems += _unknown_rule_columns(asset.rules, derivations.columns_of(asset))
@@ -372,9 +374,24 @@ def _unknown_rule_columns(rules: Iterable[ValidationRule], columns: Sequence[str
         conditions = [("where", rule.where), ("sql", rule.check.condition if isinstance(rule.check, SqlCheck) else "")]
         for key, condition in conditions:
             for name in _column_names(condition) if condition else ():
-                if name.casefold() not in names:
+                if not name.startswith("_") and name.casefold() not in names:
                     message = f"{key!r} of {rule.name} reads a column {name!r}, which the rows do not have"
                     yield SpecProblem(rule.place, message, did_you_mean(name, columns))
+
+
+def _unknown_delete_columns(asset: AssetSpec) -> Iterator[SpecProblem]:
+    """Columns in an upsert's `delete_when` that its SELECT does not yield; none where its text does not show them."""
+    write = asset.write
+    if not isinstance(write, UpsertWrite) or not write.delete_when or not isinstance(asset.body, SqlBody):
+        return
+    selected = yielded_columns(asset.body.text)
+    if selected is None:
+        return
+    known_columns = KnownColumns.of_select(asset.name, (*selected, *write.added_columns))
+    for name in _column_names(write.delete_when):
+        if refusal := known_columns.refuse(name):
+            hint = "; ".join(filter(None, [f"a text stands in quotes: '{name}'", refusal[1]]))
+            yield SpecProblem(write.condition_place, f"{refusal[0]}, which 'delete_when' reads", hint)
 
 
 def _column_names(condition: str) -> list[str]:
@@ -384,7 +401,7 @@ def _column_names(condition: str) -> list[str]:
         return []
     made = {*map(str.casefold, _names_made_by_query(tree)), *_NOT_COLUMNS}
     columns = [each.name for each in tree.find_all(exp.Column) if not each.table]
-    return [name for name in columns if name and name.casefold() not in made and not name.startswith("_")]
+    return [name for name in columns if name and name.casefold() not in made]
 
 
 _OF_BOTH: Final = re.compile(

@@ -85,7 +85,8 @@ def _compile_upsert(draft: AssetDraft, options: UpsertMap, at: DocumentPlace) ->
         if draft.partitioning.time is not None:
             message = "'history' excludes a partition by time: the rows of a key would be in several partitions"
             (at / "history").add_key_problem(message, hint="remove the partition, or partition by segments only")
-    return UpsertWrite(tuple(options.keys), newest_by, options.delete_when, retention, history)
+    place = (at / "delete_when").location
+    return UpsertWrite(tuple(options.keys), newest_by, options.delete_when, retention, history, place)
 
 
 def _check_columns(draft: AssetDraft, names: Sequence[str], at: DocumentPlace, *, are_stored: bool) -> None:

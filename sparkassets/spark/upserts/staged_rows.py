@@ -19,7 +19,7 @@ from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker
 from sparkassets.spark import sqltext
-from sparkassets.spark.failures import error_mentions
+from sparkassets.spark.failures import error_mentions, run_error
 from sparkassets.spark.row_comparison import row_hash
 from sparkassets.spark.schemas import column_type
 from sparkassets.spark.scratch import ScratchRows, attempt_of, discard_scratch, staged_name
@@ -73,7 +73,7 @@ class UpsertRows:
         """The rows, with roles as the asset declares them.
 
         Raises:
-            RunError: A declared column is missing.
+            RunError: A declared column is missing, or `delete_when` is no condition on the rows.
         """
         schema, owner = frame.schema, f"the result of {asset}"
         key_columns = [column_type(schema, name, owner=owner)[0] for name in (*write.keys, *partition)]
@@ -81,6 +81,8 @@ class UpsertRows:
         names = {name.lower() for name in schema.names}
         is_feed = CHANGE in names and write.delete_when is None
         delete_when = f"{CHANGE} IN {_REMOVING_KINDS}" if is_feed else write.delete_when
+        if write.delete_when is not None:
+            _check_condition(frame, write.delete_when, f"delete_when of {asset} at {write.condition_place}")
         tie_breakers = (*newest_by, *([VERSION] if is_feed and VERSION in names else []))
         keys = tuple(dict.fromkeys(key_columns))
         return cls(asset, frame, keys, newest_by, tie_breakers, delete_when, is_feed)
@@ -239,6 +241,14 @@ class UpsertRows:
         else:
             problem, hint = "several rows of one key", "newest_by: <column> decides which of them counts"
         return RunError(f"{self.asset}: {problem}: {keys} is {shown}{ellipsis}; nothing was written", hint=hint)
+
+
+def _check_condition(frame: DataFrame, condition: str, what: str) -> None:
+    """Raises `RunError` for a condition that Spark cannot read or resolve; ``what`` names it."""
+    try:
+        _ = frame.filter(condition).schema  # a session of Spark Connect looks only when it is asked for columns
+    except Exception as error:
+        raise run_error(error, what=what) from error
 
 
 def _describe_nulls(counts: Mapping[str, int]) -> str:

@@ -168,6 +168,31 @@ def test_rules_of_rows_that_are_not_known_are_left_to_spark():
     )
 
 
+DELETING = "inlets: {orders: {read: changes}}\nwrite: {upsert: {keys: [id], delete_when: …}}\n"
+
+
+def test_a_column_of_delete_when_that_the_query_does_not_yield_is_refused_at_its_place():
+    sql = "SELECT id, amount, item AS _op FROM {{ inlets.orders }}"
+    assert problems(sql, more=DELETING.replace("…", "_op = d")) == [
+        "10:43: the SELECT of asset 'total' yields no column 'd', which 'delete_when' reads "
+        "(a text stands in quotes: 'd'; did you mean 'id'?)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("select", "condition"),
+    [
+        ("id, item AS _op", "_op = 'd'"),
+        ("id, item AS _op", "_OP.sku = 'd' AND id IN (SELECT x FROM y)"),
+        ("id, item AS _op", "_change_type = 'delete' OR current_date() > DATE '2025-01-01'"),
+        ("*", "_op = d"),
+    ],
+)
+def test_a_condition_of_known_columns_or_of_a_query_whose_columns_are_not_known(select, condition):
+    sql = f"SELECT {select} FROM {{{{ inlets.orders }}}}"
+    assert problems(sql, more=DELETING.replace("…", f'"{condition}"')) == []
+
+
 @pytest.mark.parametrize("regex", ["(?P<year>[0-9]{4})", "(a)(?(1)b|c)", "{", "a{,3}"])
 def test_regular_expressions_that_java_lacks(regex):
     assert regex_error(regex) is not None
