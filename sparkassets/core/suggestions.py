@@ -144,9 +144,17 @@ IN_YAML: Final[Mapping[str, str]] = {
 }
 """Keys of an asset."""
 
+IN_UPSERTS: Final[Mapping[str, str]] = {
+    "apply_as_deletes": "delete_when",
+    "sequence_by": "newest_by",
+    "unique_key": "keys",
+    "updated_at": "newest_by",
+}
+"""Keys of an upsert."""
+
 
 def called_here(name: str, names: Mapping[str, str]) -> str | None:
-    """A hint with what is meant by a name of Airflow or dbt; None of any other name.
+    """A hint with what is meant by a name of Airflow, dbt or Databricks; None of any other name.
 
     >>> called_here("source_dag_run", IN_EVENTS)
     "here it is 'source_run'"

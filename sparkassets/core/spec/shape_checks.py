@@ -22,7 +22,7 @@ from sparkassets.core.spec import (
 )
 from sparkassets.core.spec.value_kinds import EXPECTED
 from sparkassets.core.spec.yaml_document import DocumentPlace, KeyPath, YamlDocument
-from sparkassets.core.suggestions import IN_YAML, called_here, did_you_mean, find_nearest, suggest_close
+from sparkassets.core.suggestions import IN_UPSERTS, IN_YAML, called_here, did_you_mean, find_nearest, suggest_close
 from sparkassets.frozen import frozen
 
 M = TypeVar("M", bound=BaseModel)
@@ -128,6 +128,11 @@ _EXPECTED_VALUES: Final = {
     "partition": "none, auto, a preset such as @daily, or a map such as {by: day, column: day}",
 }
 """Values to suggest where a word is not one of the allowed ones."""
+_NAMES_ELSEWHERE: Final[Mapping[type[BaseModel], Mapping[str, str]]] = {
+    asset_models.AssetFile: IN_YAML,
+    asset_models.UpsertMap: IN_UPSERTS,
+}
+"""What keys of other frameworks are called here, by the map that has them."""
 _NOT_BOOLEAN: Final = frozenset({"yes", "no", "on", "off", "y", "n"})
 
 
@@ -233,7 +238,7 @@ def _find_unknown_key(path: KeyPath, model: type[BaseModel], data: dict[str, Any
     hint = "replace and append have no options: write `write: <name>`" if _is_plain_write(path) else None
     hint = (
         hint
-        or (called_here(key, IN_YAML) if model_of_map is asset_models.AssetFile else None)
+        or called_here(key, _NAMES_ELSEWHERE.get(model_of_map, {}))
         or did_you_mean(key, known_keys)
     )
     nearest = find_nearest(key, known_keys) if len(path) == 1 else None
@@ -272,13 +277,14 @@ def _find_describing_model(path: KeyPath, model: type[BaseModel], data: dict[str
 
 
 def _find_missing_key(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> Iterator[_ShapeFinding]:
-    """The finding for a missing key; none if a misspelt key beside it explains it, which is reported itself."""
-    siblings = _value_at(data, path[:-1])
+    """The finding for a missing key; none if a key beside it that is reported itself stands for it.
+
+    That one is misspelt, or called as elsewhere.
+    """
+    siblings, model_of_map = _value_at(data, path[:-1]), _find_describing_model(path[:-1], model, data)
+    known_keys, names = value_kinds.written_keys(model_of_map), _NAMES_ELSEWHERE.get(model_of_map, {})
     for key in siblings if isinstance(siblings, dict) else ():
-        is_mistyped = key not in value_kinds.written_keys(
-            _find_describing_model(path[:-1], model, data)
-        ) and find_nearest(key, [str(path[-1])])
-        if is_mistyped:
+        if key not in known_keys and (names.get(key) == path[-1] or find_nearest(key, [str(path[-1])])):
             return
     message = f"missing key {path[-1]!r} in {_describe_owner(path, model, data)}"
     yield _ShapeFinding(path[:-1], message, unreliable=str(path[0]), lacks=True)

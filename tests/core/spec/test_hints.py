@@ -70,6 +70,16 @@ def told(text: str) -> str:
             "replace and append have no options: write `write: <name>`",
         ),
         (
+            "write: {upsert: {unique_key: id}}",
+            "a.yml:2:18: unknown key 'unique_key' in 'upsert'",
+            "here it is 'keys'",
+        ),
+        (
+            "write: {upsert: {keys: [id], sequence_by: lsn}}",
+            "a.yml:2:30: unknown key 'sequence_by' in 'upsert'",
+            "here it is 'newest_by'",
+        ),
+        (
             "partition: {segments: runtme, column: region}",
             "a.yml:2:23: 'segments' in 'partition' is 'runtme'; expected a list of keys such as [de, nl], or runtime",
             "did you mean 'runtime'?",
