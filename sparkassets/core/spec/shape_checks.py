@@ -236,11 +236,7 @@ def _find_unknown_key(path: KeyPath, model: type[BaseModel], data: dict[str, Any
         message = f"unknown key {key!r} in {_describe_owner(path, model, data)}"
         return _ShapeFinding(path, message, f"indent it: it belongs to {owner!r}", at_key=True, unreliable=owner)
     hint = "replace and append have no options: write `write: <name>`" if _is_plain_write(path) else None
-    hint = (
-        hint
-        or called_here(key, _NAMES_ELSEWHERE.get(model_of_map, {}))
-        or did_you_mean(key, known_keys)
-    )
+    hint = hint or called_here(key, _NAMES_ELSEWHERE.get(model_of_map, {})) or did_you_mean(key, known_keys)
     nearest = find_nearest(key, known_keys) if len(path) == 1 else None
     return _ShapeFinding(
         path, f"unknown key {key!r} in {_describe_owner(path, model, data)}", hint, at_key=True, unreliable=nearest

@@ -11,7 +11,7 @@ from sparkassets.core.query_text import MOST_NESTED, find_excess_nesting
 from sparkassets.core.spec.asset_models import HistoryMap, RegisteredWriteMap, UpsertMap, WriteMap
 from sparkassets.core.spec.bodies import AssetBody
 from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft
-from sparkassets.core.spec.model import InletSpec, ReadAfter, Schedule, UnchangedPolicy
+from sparkassets.core.spec.model import InletSpec, ReadAfter, ReadChanges, Schedule, UnchangedPolicy
 from sparkassets.core.spec.schedule_models import SegmentStrategyMap, StrategyMap
 from sparkassets.core.spec.time_dimension import is_timed
 from sparkassets.core.spec.yaml_document import DocumentPlace
@@ -162,7 +162,7 @@ def compile_strategy(
         _check_inlet_reads(draft, name, inlets)
         _check_schedule(draft, name, inlets, schedule)
         if write_is_sure:
-            _check_write(draft, name, write)
+            _check_write(draft, name, write, inlets)
             _check_overlap(draft, write, inlets)
     match name:
         case "full_refresh":
@@ -277,7 +277,7 @@ def _check_instances(draft: AssetDraft, schedule: Schedule) -> None:
         (draft.at / "schedule").add_problem("'catchup' cannot be 'rollup': each partition has its own run", hint=hint)
 
 
-def _check_write(draft: AssetDraft, name: StrategyName, write: WriteMode) -> None:
+def _check_write(draft: AssetDraft, name: StrategyName, write: WriteMode, inlets: Mapping[str, InletSpec]) -> None:
     """Refuses a write mode that would lose or duplicate rows under the strategy.
 
     If no `write` is given and the default is unsafe, the author has to choose one.
@@ -292,13 +292,25 @@ def _check_write(draft: AssetDraft, name: StrategyName, write: WriteMode) -> Non
         by_time = "write partition: {by: auto, column: <column>} for a run in each interval of the schedule"
         hint += f", or {by_time if is_timed(draft.keys) else 'give the asset a partition'}"
     if draft.keys.write is None:
-        at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
-        at.add_problem(f"strategy {name!r} needs 'write'", hint=hint)
+        _refuse_missing_write(draft, name, inlets, hint=hint)
         return
     if draft.keys.strategy is None and name == "full_refresh":
         effect = "appends" if write.only_adds else "continues from there"
         hint += f"; an inlet with 'read: {{after: <column>}}' makes it 'latest_only', which {effect}"
     (draft.at / "write").add_problem(f"strategy {name!r} cannot {write.name!r}: {reason}", hint=hint)
+
+
+def _refuse_missing_write(draft: AssetDraft, name: StrategyName, inlets: Mapping[str, InletSpec], *, hint: str) -> None:
+    """Says what needs `write`: the strategy, or the inlet from whose changes it follows."""
+    changing = next((inlet for inlet, spec in inlets.items() if isinstance(spec.read, ReadChanges)), None)
+    if changing is None or draft.keys.strategy:
+        at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
+        at.add_problem(f"strategy {name!r} needs 'write'", hint=hint)
+        return
+    hint += ", or 'write: {upsert: {keys: [<column>]}}' to apply updates and deletes"
+    (draft.at / "inlets" / changing / "read").add_problem(
+        f"'read: changes' of inlet {changing!r} needs 'write'", hint=hint
+    )
 
 
 def _check_overlap(draft: AssetDraft, write: WriteMode, inlets: Mapping[str, InletSpec]) -> None:

@@ -156,3 +156,13 @@ def test_what_is_of_one_table_is_refused_for_several(place):
     files = reading("changes", orders=TABLES.format("delta", place, "runtime"))
     files["a.yml"] = "asset: a\npartition: {by: day, column: day}\ninlets: {orders: {partitions: {from: day}}}\n"
     assert "'from' queries a single table, but 'orders' stands for several" in errors(files)
+
+
+def test_changes_without_a_write_are_refused_by_the_name_of_the_inlet():
+    text = "asset: a\ninlets: {orders: {read: changes}}\n"
+    assert errors({"a.yml": text, "a.sql": SQL, "orders.yml": DELTA}).split("\n") == [
+        "a.yml:2:25: 'read: changes' of inlet 'orders' needs 'write'",
+        "    inlets: {orders: {read: changes}}",
+        "                            ^^^^^^^",
+        "  hint: write 'write: append', or 'write: {upsert: {keys: [<column>]}}' to apply updates and deletes",
+    ]
