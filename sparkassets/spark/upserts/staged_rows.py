@@ -195,10 +195,8 @@ class UpsertRows:
                 hint=f"leave such rows out: WHERE {' AND '.join(f'{name} IS NOT NULL' for name in counts)}",
             )
         elif error_mentions(error, _NULL_ORDER):
-            refusal = RunError(
-                f"{self.asset}: {_describe_nulls(self._count_nulls(self.tie_breakers))}, so the newest row of a key is unknown; "
-                "nothing was written"
-            )
+            nulls = _describe_nulls(self._count_nulls(self.tie_breakers))
+            refusal = RunError(f"{self.asset}: {nulls}, so the newest row of a key is unknown; nothing was written")
         elif error_mentions(error, _AMBIGUOUS):
             refusal = self._make_ambiguity_error()
         if refusal is not None:

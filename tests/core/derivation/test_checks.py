@@ -173,10 +173,11 @@ DELETING = "inlets: {orders: {read: changes}}\nwrite: {upsert: {keys: [id], dele
 
 def test_a_column_of_delete_when_that_the_query_does_not_yield_is_refused_at_its_place():
     sql = "SELECT id, amount, item AS _op FROM {{ inlets.orders }}"
-    assert problems(sql, more=DELETING.replace("…", "_op = d")) == [
+    (found,) = problems(sql, more=DELETING.replace("…", "_op = d"))
+    assert found == (
         "10:43: the SELECT of asset 'total' yields no column 'd', which 'delete_when' reads "
         "(a text stands in quotes: 'd'; did you mean 'id'?)"
-    ]
+    )
 
 
 @pytest.mark.parametrize(
@@ -189,7 +190,7 @@ def test_a_column_of_delete_when_that_the_query_does_not_yield_is_refused_at_its
     ],
 )
 def test_a_condition_of_known_columns_or_of_a_query_whose_columns_are_not_known(select, condition):
-    sql = f"SELECT {select} FROM {{{{ inlets.orders }}}}"
+    sql = "SELECT … FROM {{ inlets.orders }}".replace("…", select)
     assert problems(sql, more=DELETING.replace("…", f'"{condition}"')) == []
 
 
