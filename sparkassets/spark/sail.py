@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from sparkassets.spark.session_settings import TIME_ZONE, user_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_INSTALL = "pip install 'sparkassets[sail]'"
 
 
 def open_sail_session(settings: Mapping[str, str]) -> SparkSession:
@@ -35,12 +34,21 @@ def open_sail_session(settings: Mapping[str, str]) -> SparkSession:
     try:
         return builder.getOrCreate()
     except ImportError as error:  # pyspark without what its client of Spark Connect needs
-        raise SparkUnavailableError(str(error).partition("\n")[0], hint=_INSTALL) from error
+        raise SparkUnavailableError(str(error).partition("\n")[0], hint=install_hint()) from error
 
 
 def is_installed() -> bool:
     """Whether Sail can be started here; imports nothing of it."""
     return all(find_spec(name) is not None for name in ("pysail", "pyspark", "grpc"))
+
+
+def install_hint() -> str:
+    """The command that installs Sail here: the extra's ``pyspark-client`` has the same files as ``pyspark``."""
+    try:
+        version("pyspark")
+    except PackageNotFoundError:
+        return "pip install 'sparkassets[sail]'"
+    return "pip install pysail 'pyspark[connect]'"
 
 
 @cache
@@ -50,7 +58,7 @@ def _start_server() -> str:
     try:
         from pysail.spark import SparkConnectServer
     except ImportError as error:
-        raise SparkUnavailableError("engine: sail needs the package pysail", hint=_INSTALL) from error
+        raise SparkUnavailableError("engine: sail needs the package pysail", hint=install_hint()) from error
     server = SparkConnectServer()
     server.start(background=True)
     _SERVERS.append(server)

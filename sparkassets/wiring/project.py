@@ -14,7 +14,7 @@ from sparkassets.app.adapters import Adapters
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.storage_overlaps import catalog_schema
 from sparkassets.core.variables import VariableLookup, merge_requested
-from sparkassets.errors import SpecError
+from sparkassets.errors import FileLocation, SpecError, SpecProblem
 from sparkassets.files.object_stores import set_bucket_access
 from sparkassets.frozen import replace
 from sparkassets.open_project import OpenProject
@@ -127,7 +127,9 @@ class Project(OpenProject):
 
 
 def _with_stored_columns(spec: ProjectSpec, folder: Path, variables: Mapping[str, str]) -> ProjectSpec:
-    """The project compiled with the real columns of its sources' tables, and warnings for missing folders.
+    """The project compiled with the real columns of its sources' tables, and warnings of what is missing here.
+
+    That is folders of sources, and Sail where it is the engine.
 
     Raises:
         SpecError: SQL of an asset or of a rule certainly cannot run with these columns.
@@ -140,8 +142,20 @@ def _with_stored_columns(spec: ProjectSpec, folder: Path, variables: Mapping[str
         spec = load_project(folder, variables, tables=read_table_columns)
     if problems := check_queries(spec, read_stored_columns):
         raise SpecError(problems)
-    missing = missing_storage(spec)
+    missing = (*missing_storage(spec), *_missing_engine(spec))
     return replace(spec, warnings=(*spec.warnings, *missing)) if missing else spec
+
+
+def _missing_engine(spec: ProjectSpec) -> tuple[SpecProblem, ...]:
+    """A warning where the project's engine is Sail and that is not installed."""
+    if spec.engine != "sail":
+        return ()
+    from sparkassets.spark.sail import install_hint, is_installed
+
+    if is_installed():
+        return ()
+    place = FileLocation(os.path.relpath(Path(spec.root, "project.yml")))
+    return (SpecProblem(place, "the engine sail is not installed here, so no run can start", install_hint()),)
 
 
 def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[str, str] | None = None) -> Adapters:

@@ -1,7 +1,10 @@
 """The engine that a project names, and what of a project Sail is refused for."""
 
+from importlib.metadata import PackageNotFoundError
+
 import pytest
 
+from sparkassets import Project
 from sparkassets.errors import InputError, SpecError
 from sparkassets.project import load_project
 from tests.e2e.projects import write
@@ -61,3 +64,30 @@ def test_a_state_that_a_session_keeps_is_refused(shop):
     write(shop, {"project.yml": "project: shop\nassets: [assets]\nstate: {catalog: main, schema: ops}\n"})
     with pytest.raises(SpecError, match="the state of 'shop' is kept by a Spark session"):
         load_project(shop, {"SPARKASSETS_ENGINE": "sail"})
+
+
+@pytest.mark.parametrize(
+    ("distributions", "hint"),
+    [
+        ({"pyspark": "4.1.0"}, "pip install pysail 'pyspark[connect]'"),
+        ({"pyspark-client": "4.1.0"}, "pip install 'sparkassets[sail]'"),
+        ({}, "pip install 'sparkassets[sail]'"),
+    ],
+)
+def test_validate_says_that_the_engine_is_not_installed_and_how_it_is(shop, monkeypatch, distributions, hint):
+    def version(name):
+        if name not in distributions:
+            raise PackageNotFoundError(name)
+        return distributions[name]
+
+    (shop / "orders").mkdir()
+    monkeypatch.setattr("sparkassets.spark.sail.version", version)
+    monkeypatch.setattr("sparkassets.spark.sail.is_installed", lambda: False)
+    monkeypatch.chdir(shop)
+    warnings = [*Project.load(shop, tables=True, env={"SPARKASSETS_ENGINE": "sail"}).spec.warnings]
+    assert f"project.yml: the engine sail is not installed here, so no run can start\n  hint: {hint}" in map(
+        str, warnings
+    )
+    assert "sail" not in str(Project.load(shop, tables=True, env={}).spec.warnings)
+    monkeypatch.setattr("sparkassets.spark.sail.is_installed", lambda: True)
+    assert "sail" not in str(Project.load(shop, tables=True, env={"SPARKASSETS_ENGINE": "sail"}).spec.warnings)
