@@ -194,9 +194,10 @@ def run_label(run: PlannedRun | RunResult, project: ProjectSpec) -> str:
 def ended_line(result: RunResult, project: ProjectSpec, terminal: Terminal) -> str:
     """How a run ended, in one line."""
     status = terminal.paint(result.status, STATUS_STYLES.get(result.status, ""))
-    facts = [f"{result.seconds:.1f} s"]
-    if result.rows is not None:
-        facts.insert(0, plural(result.rows, "row"))
+    facts = [] if result.rows is None else [plural(result.rows, "row")]
+    if result.deleted:
+        facts.append(f"{result.deleted:,} deleted")
+    facts.append(f"{result.seconds:.1f} s")
     if outcome := outcome_text(result, project):
         facts.append(outcome)
     if result.adopted:

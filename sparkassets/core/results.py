@@ -31,6 +31,7 @@ class RunResult(ReportedRun):
     Attributes:
         seconds: From the start of its work to its record.
         held: Keys ``A..B`` of the withheld partitions; filled only by a `Project`.
+        deleted: How many stored rows a merge by keys deleted.
     """
 
     run: str
@@ -38,6 +39,7 @@ class RunResult(ReportedRun):
     seconds: float
     attempts: int = 1
     held: tuple[str, ...] = field(default=(), compare=False)
+    deleted: int = 0
 
     @property
     def withheld_by(self) -> str:

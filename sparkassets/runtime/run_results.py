@@ -50,14 +50,15 @@ def open_result(active: ActiveRun, *, seconds: float) -> RunResult:
 
 def _committed_result(result: RunResult, outcome: CommittedRun, recorded: SuccessEntry) -> RunResult:
     """The result of a run that is in its target; an older run that was found there is ``adopted``."""
-    committed = outcome.first_commit
+    committed, counts = outcome.first_commit, total_row_counts(outcome.commits)
     discovered = recorded.partitions & committed.discovered_partitions
     return replace(
         result,
         request=replace(result.request, partitions=result.request.partitions | discovered),
         status="withheld" if recorded.publishes_nothing else "success",
         attempts=outcome.attempts,
-        rows=total_row_counts(outcome.commits).get("rows"),
+        rows=counts.get("rows"),
+        deleted=counts.get("deleted", 0) if "inserted" in counts else 0,  # not those that a replacement takes away
         version=recorded.version,
         adopted=committed.run if committed.run != result.run else None,
         unchanged=recorded.unchanged,

@@ -51,6 +51,7 @@ def test_lines():
             "failed delays 2025-01-01..2025-01-03: 3.1 s, ValueError: x?[0m\n",
         ),
         ({"rows": 1}, "success delays 2025-01-01..2025-01-03: 1 row, 3.1 s\n"),
+        ({"rows": 1, "deleted": 2_000}, "success delays 2025-01-01..2025-01-03: 1 row, 2,000 deleted, 3.1 s\n"),
         (
             {"adopted": "delays-0"},
             "success delays 2025-01-01..2025-01-03: 3.1 s, recorded delays-0, which had already committed\n",

@@ -191,3 +191,28 @@ sql: SELECT id, name, lsn FROM {{ inlets.changes }}
     write_deltalake(tmp_path / "changes", pa.table(given))
     summary = Project.load(tmp_path).run(check=False)
     assert "several rows of one key that are equal in lsn: id is 1; 3; nothing was written" in summary.failures[0]
+
+
+def test_a_run_says_how_many_rows_an_upsert_deleted(tmp_path):
+    write(tmp_path, {"project.yml": "project: shop\nengine: sail\nassets: [.]\n"})
+    write(tmp_path, {"changes.yml": "asset: changes\nsource: delta\npath: changes\n"})
+    write(
+        tmp_path,
+        {
+            "subs.yml": """
+asset: subs
+inlets: {changes: {read: {after: lsn}}}
+write: {upsert: {keys: [id], newest_by: lsn, delete_when: "_op = 'd'"}}
+sql: SELECT id, lsn, op AS _op FROM {{ inlets.changes }}
+"""
+        },
+    )
+    write_deltalake(tmp_path / "changes", pa.table({"id": ["a", "b"], "lsn": [1, 2], "op": ["c", "c"]}))
+    with Project.load(tmp_path) as project:
+        (first,) = project.run().runs
+        write_deltalake(
+            tmp_path / "changes", pa.table({"id": ["a", "b"], "lsn": [3, 4], "op": ["u", "d"]}), mode="append"
+        )
+        (second,) = project.run().runs
+    assert [(each.rows, each.deleted) for each in (first, second)] == [(2, 0), (1, 1)]
+    assert rows(tmp_path / "warehouse/subs", "id", "lsn") == [("a", 3)]
