@@ -130,5 +130,5 @@ def test_an_older_iteration_is_made_the_newest_again_without_spark(spark, tmp_pa
     assert sorted(row["score"] for row in held(root, "scores")) == [1, 2]
     with pytest.raises(InputError, match="is already the newest iteration"):
         project.assets.roll_back("model", older.iteration.run)
-    with pytest.raises(InputError, match=rf"no iteration of run 'x'; there are {newer.iteration.run} and "):
+    with pytest.raises(InputError, match=rf"no iteration of run 'x'; its iterations are {newer.iteration.run} and "):
         project.assets.roll_back("model", "x")

@@ -415,7 +415,7 @@ def test_a_table_that_is_not_where_the_asset_says_fails_the_run(spark, made):
     project = made(APPENDS, "def append(context, spark):\n    pass\n")
     project.events.add("x-go://now")
     summary = project.run(spark, check=False)
-    assert "its code has ended, but there is no Delta table at" in summary.runs[0].error
+    assert "its code has ended, but did not write a Delta table at" in summary.runs[0].error
 
 
 def test_a_job_that_chooses_its_partitions_tells_those_that_it_changed(spark, made):
