@@ -68,6 +68,10 @@ class WriteMode:
         del column
         return True
 
+    def condition_on_rows(self) -> tuple[str, FileLocation] | None:
+        """The SQL condition on a run's rows that it has, with the place where it is written; None without one."""
+        return None
+
     def why_not(self, strategy: str, *, partitioned: bool) -> str | None:
         """Why a strategy does not go with it, as it would destroy or double history; None where it does."""
         del strategy, partitioned
@@ -209,6 +213,10 @@ class UpsertWrite(WriteMode):
     def stores_column(self, column: str) -> bool:
         """Not one that only serves ``newest_by`` and ``delete_when``."""
         return not is_unstored_column(column)
+
+    def condition_on_rows(self) -> tuple[str, FileLocation] | None:
+        """``delete_when``."""
+        return (self.delete_when, self.condition_place) if self.delete_when else None
 
     def why_not(self, strategy: str, *, partitioned: bool) -> str | None:
         """Why a strategy does not go with it."""

@@ -30,7 +30,6 @@ from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.unlisted_segments import refuse_unlisted_segments
 from sparkassets.core.suggestions import KnownColumns, did_you_mean
 from sparkassets.core.validations import PatternCheck, RegisteredCheck, SqlCheck, ValidationRule
-from sparkassets.core.writes import UpsertWrite
 from sparkassets.errors import FileLocation, SpecProblem, TextFault
 from sparkassets.frozen import frozen, replace
 
@@ -382,16 +381,17 @@ def _unknown_rule_columns(rules: Iterable[ValidationRule], columns: Sequence[str
 def _unknown_delete_columns(asset: AssetSpec) -> Iterator[SpecProblem]:
     """Columns in an upsert's `delete_when` that its SELECT does not yield; none where its text does not show them."""
     write = asset.write
-    if not isinstance(write, UpsertWrite) or not write.delete_when or not isinstance(asset.body, SqlBody):
+    if write is None or not isinstance(asset.body, SqlBody) or (condition := write.condition_on_rows()) is None:
         return
+    text, place = condition
     selected = yielded_columns(asset.body.text)
     if selected is None:
         return
     known_columns = KnownColumns.of_select(asset.name, (*selected, *write.added_columns))
-    for name in _column_names(write.delete_when):
+    for name in _column_names(text):
         if refusal := known_columns.refuse(name):
             hint = "; ".join(filter(None, [f"a text stands in quotes: '{name}'", refusal[1]]))
-            yield SpecProblem(write.condition_place, f"{refusal[0]}, which 'delete_when' reads", hint)
+            yield SpecProblem(place, f"{refusal[0]}, which 'delete_when' reads", hint)
 
 
 def _column_names(condition: str) -> list[str]:

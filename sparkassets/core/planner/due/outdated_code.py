@@ -109,11 +109,15 @@ def _describe_outputs(
     if not asset.is_recomputable:
         return f"{said}; appended rows stay as they are"
     again = f"recompute it by `sparkassets backfill {asset.name}"
-    is_partitioned = asset.partitioning.is_partitioned
-    takes_all = not is_partitioned and asset.write is not None and asset.write.takes_all
-    if not takes_all and any(_has_other_columns(asset, each) for each in outputs):
+    if _needs_rebuild(asset, outputs):
         return f"{said}, and its columns differ; {again} --rebuild`"
-    return f"{said}; {again}{' --all' if is_partitioned else ''}`"
+    return f"{said}; {again}{' --all' if asset.partitioning.is_partitioned else ''}`"
+
+
+def _needs_rebuild(asset: AssetSpec, outputs: tuple[DefinitionOutput, ...]) -> bool:
+    """Whether the code's columns fit no stored row, and a run does not replace all of them anyway."""
+    takes_all = not asset.partitioning.is_partitioned and asset.write is not None and asset.write.takes_all
+    return not takes_all and any(_has_other_columns(asset, each) for each in outputs)
 
 
 def _has_other_columns(asset: AssetSpec, made: DefinitionOutput) -> bool:
