@@ -169,8 +169,8 @@ def year_by_segment(spark: Any, root: Path) -> None:
             lambda each=partitions: run(each),
             goals=(goal, None),
         )
-        hand, ours = (len(DeltaTable(str(root / name)).file_uris()) for name in ("hand", "spend"))
-        record(f"{title}: files", ours / hand, "x", against=f"{hand:,} by hand", goal=1)
+        theirs, own = (len(DeltaTable(str(root / name)).file_uris()) for name in ("hand", "spend"))
+        record(f"{title}: files", own / theirs, "x", against=f"{theirs:,} by hand", goal=1)
 
 
 def alternate(
