@@ -31,9 +31,6 @@ SECTIONS: Final = {
         "bench_large",
         "bench_upsert",
         "bench_publish",
-        "bench_unchanged",
-        "bench_validations",
-        "bench_outlets",
     ),
     "Reads": ("bench_reads", "bench_changes"),
     "Starts and loops": ("bench_cli", "bench_start", "bench_warm", "bench_s3"),
@@ -44,6 +41,7 @@ SECTIONS: Final = {
     "Memory": (),
     "Growth": ("bench_growth",),
     "Reporting": ("bench_report",),
+    "Rules, comparisons and outlets": ("bench_outlets", "bench_validations", "bench_unchanged"),
 }
 """The benchmarks by the section of the page that their figures are in, unless a figure names another."""
 BY_HAND: Final = ("bench_fragments", "bench_openlineage")

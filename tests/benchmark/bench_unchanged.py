@@ -23,9 +23,9 @@ from tests.benchmark.bench_runs import HERE, asset, project_of
 from tests.benchmark.figures import record
 
 MODES: tuple[UnchangedPolicy, ...] = ("publish", "skip")
-REPEATS = 3
+REPEATS = 2
 DAYS = "SELECT p.day, n.id AS n, hash(n.id) AS h, CAST(n.id AS STRING) AS t FROM {{ partitions }} p, range(200) n"
-ROWS = "SELECT id, id % 1000 AS k, CAST(id AS STRING) AS t, id / 7 AS x FROM range(2000000)"
+ROWS = "SELECT id, id % 1000 AS k, CAST(id AS STRING) AS t, id / 7 AS x FROM range(1000000)"
 
 
 def main() -> None:
@@ -40,7 +40,7 @@ def main() -> None:
         day = TimePartition("day", "UTC", column="day")
         for title, name, sql, partition, keys in (
             ("a year of days, 200 rows each", "days", DAYS, day, "2024-01-01..2024-12-30"),
-            ("2 million rows", "rows", ROWS, None, None),
+            ("1 million rows", "rows", ROWS, None, None),
         ):
             for commit in ("auto", "spark"):
                 made = replace(

@@ -21,12 +21,12 @@ from sparkassets import Project
 from sparkassets.app.backfills import BackfillRequest
 from tests.benchmark.figures import record
 
-ROWS = 2_000_000
+ROWS = 1_000_000
 DAYS = 100
 YEAR = 365
-YEARS_ROWS = 2_000_000
+YEARS_ROWS = 1_000_000
 POISONED = (40, 41, 300)
-REPEATS = 3
+REPEATS = 2
 FIRST = date(2024, 1, 1)
 RULES = """
 validations:
