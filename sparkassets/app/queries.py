@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from sparkassets.core.planner.planning_context import PlanningContext
     from sparkassets.ports import RunOrder
 
-_BY_HAND = "a run by hand"
-_IDLE = "nothing is due, so this is a run by hand"
 MOST_ROWS = 20
 """Rows of a sample, unless more are asked for."""
 
@@ -53,10 +51,10 @@ class QueryCommands:
         """
         from sparkassets.core.documents.rendered_run import RenderedRun
 
-        order, run = self._order(asset, "render", partition, at)
+        order, run, is_planned = self._order(asset, "render", partition, at)
         code, notes = self._context.adapters.render_code(order)
         labels = tuple(order.asset.partitioning.labels(order.partitions))
-        return RenderedRun(asset, labels, run.reason, run.reason not in {_BY_HAND, _IDLE}, code, notes)
+        return RenderedRun(asset, labels, run.reason, is_planned, code, notes)
 
     def show(self, asset: str, *, partition: str | None = None, limit: int = MOST_ROWS) -> RowSample:
         """Some rows of the asset's table as it is now; without Spark, unless only Spark can read the table.
@@ -95,7 +93,7 @@ class QueryCommands:
             InputError: There is no such asset or partition; or its code writes its target or files itself.
             RunError: The code fails.
         """
-        order, _ = self._order(asset, "show --query", partition, at)
+        order, *_ = self._order(asset, "show --query", partition, at)
         spec = order.asset
         if spec.writes_itself or spec.publishes or spec.outlets:
             what = "writes several tables" if spec.outlets else "writes files or its table itself"
@@ -107,8 +105,8 @@ class QueryCommands:
 
     def _order(
         self, name: str, verb: str, partition: str | None, at: datetime | str | None
-    ) -> tuple[RunOrder, PlannedRun]:
-        """The order of the run that would compute these partitions now, and that run."""
+    ) -> tuple[RunOrder, PlannedRun, bool]:
+        """The order of the run that would compute these partitions now, that run, and whether the plan holds it."""
         from sparkassets.core.journal.entries import ClaimEntry
         from sparkassets.core.journal.state import ClaimState
         from sparkassets.runtime.run_orders import OrderBuilder
@@ -119,7 +117,7 @@ class QueryCommands:
         if asset.runs_elsewhere:
             raise InputError(f"asset {name!r} has no code here: its own job runs it")
         planning = self._context.look(at=at, select=[name])
-        run = _choose_run(planning, planning.asset(name), partition)
+        run, is_planned = _choose_run(planning, planning.asset(name), partition)
         ledger = self._context.make_ledger(verb)
         ledger.state = planning.state
         run_id = self._context.adapters.ids.run_id(name, self._context.resolve_time(at))
@@ -128,22 +126,23 @@ class QueryCommands:
         order = OrderBuilder(planning.project, ledger).build_order(
             run, ClaimState(number, claim, "", planning.now, number)
         )
-        return order, run
+        return order, run, is_planned
 
 
-def _choose_run(planning: PlanningContext, asset: AssetSpec, partition: str | None) -> PlannedRun:
-    """The planned run of the asset, or one by hand of the partition, by default the newest that is wanted."""
+def _choose_run(planning: PlanningContext, asset: AssetSpec, partition: str | None) -> tuple[PlannedRun, bool]:
+    """The planned run of the asset, or one by hand of the partition, by default the newest; whether it is planned."""
     from sparkassets.core.planner.batch.requested_runs import request_by_hand
     from sparkassets.core.planner.planner import make_plan
 
     if partition is None:
         planned = next((run for run in make_plan(planning).runs if run.asset == asset.name), None)
         if planned is not None:
-            return planned
+            return planned, True
     partitions = _newest_partition(planning, asset) if partition is None else partitions_of(asset, partition)
     last = planning.state_of(asset).last
     interval = last.interval if last is not None and not asset.partitioning.is_partitioned else None
-    return request_by_hand(planning, asset, partitions, interval, reason=_IDLE if partition is None else _BY_HAND)
+    reason = "nothing is due, so this is a run by hand" if partition is None else "a run by hand"
+    return request_by_hand(planning, asset, partitions, interval, reason=reason), False
 
 
 def _newest_partition(planning: PlanningContext, asset: AssetSpec) -> PartitionSet:

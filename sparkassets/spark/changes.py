@@ -20,7 +20,7 @@ from sparkassets.delta.tables import load_table
 from sparkassets.errors import RunError, SourceChangedError
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
-from sparkassets.spark.capabilities import capabilities_of
+from sparkassets.spark.capabilities import capabilities_of, union_all
 from sparkassets.spark.commit_history import changes_rows, commits_since, only_appends
 from sparkassets.spark.delta_files import read_appended, read_version
 from sparkassets.spark.failures import first_line
@@ -163,7 +163,7 @@ def _read_changed_rows(
     frames += _read_appended(session, table, changes.appended_commits, path=path)
     if not frames:
         return make_empty_changes(session.createDataFrame([], schema))
-    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+    return union_all(frames)
 
 
 def refuse_change_columns(columns: Sequence[str], owner: str) -> None:

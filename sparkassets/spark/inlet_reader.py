@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from datetime import date
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.instants import Duration
@@ -22,6 +21,7 @@ from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
 from sparkassets.spark import sqltext
+from sparkassets.spark.capabilities import union_all
 from sparkassets.spark.changes import InletChanges, make_empty_changes, read_catalog_changes, read_changes
 from sparkassets.spark.context import WatermarkBounds
 from sparkassets.spark.delta_files import can_read_files, read_version
@@ -60,7 +60,7 @@ def read_tables(session: SparkSession, asset: AssetSpec, pinned: Mapping[str, An
         _add_path_fields(_read_pinned_table(session, asset, table_set, each), each.slot, asset) for each in tables
     ]
     try:
-        return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+        return union_all(frames)
     except Exception as error:
         raise run_error(error, what=f"the tables of the source {asset.name!r} have incompatible schemas") from error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -51,7 +51,9 @@ class PredicateColumn:
     is_segment: bool
 
 
-def partition_columns(schema: StructType, *, partitioning: Partitioning, owner: str) -> tuple[PredicateColumn, ...]:
+def partition_columns(
+    schema: StructType | Mapping[str, str], *, partitioning: Partitioning, owner: str
+) -> tuple[PredicateColumn, ...]:
     """The columns that assign rows to partitions, time first; dimensions without a column are left out.
 
     Raises:
@@ -73,7 +75,7 @@ def partition_columns(schema: StructType, *, partitioning: Partitioning, owner: 
 
 
 def partition_predicate(
-    schema: StructType, parts: PartitionSet, *, partitioning: Partitioning, owner: str
+    schema: StructType | Mapping[str, str], parts: PartitionSet, *, partitioning: Partitioning, owner: str
 ) -> str | None:
     """SQL that is true for the rows of ``parts``, which are whole partitions, and false or NULL for all others.
 

@@ -20,7 +20,6 @@ from sparkassets.core.runs import InletPin, TablePosition
 from sparkassets.core.spec.model import AssetSpec, PythonBody, ReadAfter, ReadChanges, SqlBody
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.source import path_columns
-from sparkassets.core.suggestions import did_you_mean
 from sparkassets.delta.features import maps_columns
 from sparkassets.delta.file_split import TableFiles, find_highest
 from sparkassets.delta.tables import is_table, load_table
@@ -33,6 +32,7 @@ from sparkassets.spark.file_reader import field_literals, group_by_glob, reader_
 from sparkassets.spark.inlet_reader import condition_above
 from sparkassets.spark.pinned_files import PinnedFiles
 from sparkassets.spark.predicates import partition_predicate
+from sparkassets.spark.schemas import column_type
 from sparkassets.spark.sql_template import TemplateRelations, insert_relations, render_body, render_select
 from sparkassets.spark.table_locations import location_of, path_of, table_sql
 
@@ -180,14 +180,10 @@ class _InletTexts:
     def _conditions(self, asset: AssetSpec, pin: InletPin, columns: Mapping[str, str]) -> list[str]:
         """The conditions of the pinned partitions and of the watermark."""
         owner, read = f"the inlet {asset.name!r}", self._order.asset.inlets[asset.name].read
-        schema = ColumnTypes(columns)
-        predicate = partition_predicate(schema, pin.parts, partitioning=asset.partitioning, owner=owner)
+        predicate = partition_predicate(columns, pin.parts, partitioning=asset.partitioning, owner=owner)
         conditions = [] if predicate is None else [predicate]
         if isinstance(read, ReadAfter):
-            column = next((each for each in columns if each.lower() == read.column.lower()), None)
-            if column is None:
-                raise RunError(f"{owner} has no column {read.column!r}", hint=did_you_mean(read.column, columns))
-            kind = columns[column]
+            column, kind = column_type(columns, read.column, owner=owner)
             conditions.append(condition_above(pin.low, read.overlap, column=column, kind=kind, owner=owner))
             high = _find_highest(asset, pin, column)
             if high is None:
@@ -212,14 +208,10 @@ class _InletTexts:
         self._bounds.append(WatermarkBounds(str(position.version), str(version)))
         if position.version == version:
             return _view_nothing(asset)
-        function, table = (
-            ("table_changes", ".".join(location.table))
-            if location.table
-            else (
-                "table_changes_by_path",
-                location.path,
-            )
-        )
+        if location.table:
+            function, table = "table_changes", ".".join(location.table)
+        else:
+            function, table = "table_changes_by_path", location.path
         self.notes.append(
             f"the changes of {asset.name} hold rows that are the same before and after, which a run leaves out"
         )
@@ -258,40 +250,6 @@ def _find_highest(asset: AssetSpec, pin: InletPin, column: str) -> str | None:
         return find_highest(TableFiles.load_files(table), column)
     except (DeltaError, SourceError):
         return None
-
-
-@frozen
-class ColumnTypes:
-    """The columns of a table without Spark; stands for a ``StructType`` where conditions are made."""
-
-    types: Mapping[str, str]
-
-    @property
-    def names(self) -> list[str]:
-        """The columns' names."""
-        return [*self.types]
-
-    @property
-    def fields(self) -> list[NamedType]:
-        """The columns with their types."""
-        return [NamedType(name, kind) for name, kind in self.types.items()]
-
-
-@frozen
-class NamedType:
-    """A column and its type; stands for a ``StructField`` and its ``DataType``."""
-
-    name: str
-    kind: str
-
-    @property
-    def dataType(self) -> NamedType:  # noqa: N802  as pyspark's
-        """The type."""
-        return self
-
-    def simpleString(self) -> str:  # noqa: N802  as pyspark's
-        """The type's name."""
-        return self.kind
 
 
 def _view(asset: AssetSpec, rows: str, columns: Sequence[str] | None) -> TextView:

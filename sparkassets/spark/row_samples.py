@@ -15,7 +15,6 @@ from sparkassets.spark.computation import computation_for
 from sparkassets.spark.open_tables import find_table
 from sparkassets.spark.own_session import copy_for_run
 from sparkassets.spark.predicates import partition_predicate
-from sparkassets.spark.query_rendering import ColumnTypes
 from sparkassets.spark.table_locations import location_of
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ def _sample_files(asset: AssetSpec, path: str, partitions: PartitionSet, limit: 
             for field in table.schema().fields
         }
         predicate = partition_predicate(
-            ColumnTypes(types), partitions, partitioning=asset.partitioning, owner=f"the table of {asset.name!r}"
+            types, partitions, partitioning=asset.partitioning, owner=f"the table of {asset.name!r}"
         )
         where = "" if predicate is None else f" WHERE {predicate}"
         query = f"SELECT * FROM rows{where} LIMIT {limit:d}"  # noqa: S608  quoted

@@ -54,18 +54,27 @@ def declared_schema(session: SparkSession, columns: Mapping[str, str]) -> Struct
         raise
 
 
-def column_type(schema: StructType, column: str, *, owner: str) -> tuple[str, str]:
+def column_type(schema: StructType | Mapping[str, str], column: str, *, owner: str) -> tuple[str, str]:
     """The column's name as it is written there, and its type as ``simpleString``; case is ignored.
+
+    Args:
+        schema: The columns; without Spark by name the ``simpleString`` of each.
+        column: The name.
+        owner: Who has the columns, for messages.
 
     Raises:
         RunError: There is no column of that name.
     """
     from sparkassets.core.suggestions import did_you_mean
 
-    for field in schema.fields:
-        if field.name.lower() == column.lower():
-            return field.name, field.dataType.simpleString()
-    raise RunError(f"{owner} has no column {column!r}", hint=did_you_mean(column, schema.names))
+    if isinstance(schema, Mapping):
+        kinds = schema
+    else:
+        kinds = {field.name: field.dataType.simpleString() for field in schema.fields}
+    for name, kind in kinds.items():
+        if name.lower() == column.lower():
+            return name, kind
+    raise RunError(f"{owner} has no column {column!r}", hint=did_you_mean(column, kinds))
 
 
 def refuse_unwritable(asset: str, schema: StructType) -> None:

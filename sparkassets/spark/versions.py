@@ -26,9 +26,7 @@ def lacks_ansi(session: SparkSession) -> bool:
 
 def takes_connect() -> bool:
     """Whether the client of Spark Connect can do what runs need: that of 3.5 takes no frames in SQL."""
-    from pyspark.sql import DataFrame
-
-    return hasattr(DataFrame, "toArrow")
+    return _has_arrow_frames()
 
 
 def list_settings(session: SparkSession) -> Mapping[str, str]:
@@ -57,10 +55,9 @@ def from_arrow(session: SparkSession, table: pa.Table, schema: StructType | None
         table: The rows.
         schema: The types in Spark, which those of the table fit; None takes what each is in Spark.
     """
-    from pyspark.sql import DataFrame
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-    if hasattr(DataFrame, "toArrow"):  # both came with Spark 4.0
+    if _has_arrow_frames():
         return session.createDataFrame(table, schema)
     wanted = schema or from_arrow_schema(table.schema)
     return _make_frame(session, table.cast(to_arrow_schema(wanted)), wanted)
@@ -84,11 +81,18 @@ def rebalance(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
     from pyspark.sql import functions as sql
 
     names = [sqltext.name(column) for column in columns]
-    if hasattr(DataFrame, "toArrow"):  # Spark 3.5 takes a hint's text for a literal, and no column of Python's
+    if _has_arrow_frames():  # Spark 3.5 takes a hint's text for a literal, and no column of Python's
         return frame.hint("rebalance", *names)
     older: Any = frame
     hint_columns = older._jseq([sql.col(name)._jc.expr() for name in names])  # noqa: SLF001 - no public way
     return DataFrame(older._jdf.hint("rebalance", hint_columns), frame.sparkSession)  # noqa: SLF001 - likewise
+
+
+def _has_arrow_frames() -> bool:
+    """Whether frames are made of Arrow tables and give them back: since Spark 4.0, like what else is asked by this."""
+    from pyspark.sql import DataFrame
+
+    return hasattr(DataFrame, "toArrow")
 
 
 def dataset_of(frame: Any, plan: Any) -> Any:  # noqa: ANN401 - of the JVM

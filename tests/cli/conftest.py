@@ -1,10 +1,12 @@
 """Real projects on disk, with their state, and an engine without Spark."""
 
 import json
+from functools import partial
 
 import pytest
 
 from sparkassets.cli import main
+from tests.e2e.projects import write
 from tests.runtime.fakes import FakeEngine, FakeOutlets, FakeTargets
 
 
@@ -16,6 +18,14 @@ def engine(monkeypatch):
     monkeypatch.setattr("sparkassets.spark.engine.SparkTargetFactory", FakeOutlets)
     monkeypatch.setattr("sparkassets.wiring.catalogs.DeltaTargetObserver", FakeTargets)  # its tables are nowhere
     return made
+
+
+@pytest.fixture
+def make_conf(tmp_path, monkeypatch):
+    """Writes the files of a project, by their paths below the folder ``conf`` of the current folder; returns it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
+    return partial(write, tmp_path / "conf")
 
 
 @pytest.fixture

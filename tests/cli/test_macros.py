@@ -20,16 +20,11 @@ PROJECT = {
 
 
 @pytest.fixture(autouse=True)
-def conf(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
-    for name, text in PROJECT.items():
-        file = tmp_path / "conf" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    (tmp_path / "conf" / "landing").mkdir()
-    (tmp_path / "conf" / "landing" / "a.csv").write_text("id,amount,note\n1,2,x\n")
-    return tmp_path / "conf"
+def conf(make_conf):
+    folder = make_conf(PROJECT)
+    (folder / "landing").mkdir()
+    (folder / "landing" / "a.csv").write_text("id,amount,note\n1,2,x\n")
+    return folder
 
 
 def definitions(conf):

@@ -36,13 +36,8 @@ DAYS = [dt.date(2025, 1, 1), dt.date(2025, 1, 2)]
 
 
 @pytest.fixture(autouse=True)
-def lake(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
-    for name, text in PROJECT.items():
-        file = tmp_path / "conf" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+def lake(tmp_path, make_conf):
+    make_conf(PROJECT)
     folder = tmp_path / "conf" / "lake" / "orders"
     columns = {"day": pa.array(DAYS), "id": [1, 2], "email": ["ann@x.org", None], "amount": [Decimal("1.50"), None]}
     write_deltalake(folder, pa.table(columns))

@@ -18,14 +18,8 @@ PROJECT = {
 
 
 @pytest.fixture(autouse=True)
-def conf(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
-    for name, text in PROJECT.items():
-        file = tmp_path / "conf" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    return tmp_path / "conf"
+def conf(make_conf):
+    return make_conf(PROJECT)
 
 
 def test_owners_and_tags_come_from_folders(conf):
