@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sparkassets.core.documents.status import ProjectStatus
     from sparkassets.core.planner.explain.explanation_nodes import ExplanationNode
     from sparkassets.core.planner.plan import Plan
+    from sparkassets.core.planner.planning_context import PlanningContext
     from sparkassets.core.results import Summary
     from sparkassets.features.branches.branch_commands import BranchCommands
     from sparkassets.runtime.progress import Progress
@@ -65,22 +66,25 @@ class OpenProject:
         self,
         *,
         at: datetime | str | None = None,
+        as_of: datetime | str | None = None,
         select: Selection = None,
         estimate: bool = False,
     ) -> Plan:
         """What would run now (or at ``at``), and why the rest would not; looks at sources, records nothing.
 
         With ``estimate`` also what each run and all of them are to cost: the logs of the tables that they read are
-        opened for it.
+        opened for it. With ``as_of`` the plan that the journal, as it stood at that moment, leads to; nothing is looked
+        at then.
 
         >>> project.plan(at="2025-01-03", select="orders+")  # doctest: +SKIP
 
         Raises:
+            InputError: The journal does not reach back to ``as_of``.
             StateError: The state cannot be used.
         """
         from sparkassets.core.planner.planner import make_plan
 
-        context = self._context.look(at=at, select=select)
+        context = self._look(as_of, at=at, select=select)
         plan = make_plan(context)
         if self._context.scope is not None:
             plan = replace(plan, notes=(*plan.notes, *self._context.scope.notes(context)))
@@ -142,8 +146,25 @@ class OpenProject:
         statuses = tuple(asset_status(context, asset) for asset in context.project.assets.values())
         return ProjectStatus(context.now, statuses)
 
-    def explain(self, asset: str, *, partition: str | None = None, at: datetime | str | None = None) -> ExplanationNode:
-        """The whole decision for one asset as a tree of ``text``, ``holds`` and ``children``.
+    def _look(
+        self, as_of: datetime | str | None, *, at: datetime | str | None, select: Selection = None
+    ) -> PlanningContext:
+        """The planner's input: as it is now, or as the journal has it as of an earlier moment."""
+        if as_of is None:
+            return self._context.look(at=at, select=select)
+        from sparkassets.app.past_states import look_back
+
+        return look_back(self._context, as_of, at=at, select=select)
+
+    def explain(
+        self,
+        asset: str,
+        *,
+        partition: str | None = None,
+        at: datetime | str | None = None,
+        as_of: datetime | str | None = None,
+    ) -> ExplanationNode:
+        """The whole decision for one asset as a tree of ``text``, ``holds`` and ``children``; ``as_of`` as of `plan`.
 
         >>> project.explain("best_shops")  # doctest: +SKIP
         """
@@ -152,7 +173,7 @@ class OpenProject:
         from sparkassets.core.planner.explain.explanation_nodes import ExplanationNode
 
         self.spec.asset(asset)
-        context = self._context.look(at=at)
+        context = self._look(as_of, at=at)
         spec = context.asset(asset)
         partitions = partitions_of(spec, partition) if partition is not None else EVERYTHING
         node = explain_asset(context, spec, partitions)
@@ -170,8 +191,11 @@ class OpenProject:
                 cost = describe_recompute_cost(change, context.project)
                 clause = f"the code changed: {describe_code_change(change)}; {cost}"
                 node = replace(node, children=(*node.children, ExplanationNode(clause, None, lines)))
-        committers = self._committers([context.asset(name) for name in spec.written_assets])
-        return replace(node, children=(*node.children, *map(ExplanationNode, committers)))
+        if as_of is None:  # who commits now says nothing about then
+            sentences = self._committers([context.asset(name) for name in spec.written_assets])
+        else:
+            sentences = filter(None, [context.notes.get(asset)])
+        return replace(node, children=(*node.children, *map(ExplanationNode, sentences)))
 
     def _committers(self, tables: list[AssetSpec]) -> Iterator[str]:
         """Sentences on who commits the asset's runs, the driver or Spark, and why; one a table if they differ."""

@@ -168,6 +168,12 @@ at_option: Callable[[F], F] = click.option(
     help="Decide as if it were this time (ISO 8601; in the project's time zone unless it has an offset).",
 )
 
+as_of_option: Callable[[F], F] = click.option(
+    "--as-of",
+    metavar="TIME",
+    help="Decide by the journal as it stood at this time; sources and tables are not checked.",
+)
+
 
 def select_option(command: F) -> F:
     """Adds ``--select`` and ``--exclude``; the command is given both as ``select``, what is excluded with a ``!``."""

@@ -9,6 +9,7 @@ import click
 
 from sparkassets.cli.options import (
     AssetNameParam,
+    as_of_option,
     at_option,
     json_option,
     one_partition_option,
@@ -26,15 +27,17 @@ from sparkassets.core.documents.status import node_document
 @project_option
 @one_partition_option("Only these partitions: KEY, a range A..B (inclusive), or KEY,SEGMENT for several dimensions.")
 @at_option
+@as_of_option
 @scope_option
 @json_option
-def command(folder: Path, asset: str, partition: str | None, at: str | None, as_json: bool) -> int:
+def command(folder: Path, asset: str, partition: str | None, at: str | None, as_of: str | None, as_json: bool) -> int:
     """Explain as a tree why ASSET would or would not run.
 
     Shows which updates arrived and when, what is missing, and what would make it run. A check mark counts for running,
-    a cross against it.
+    a cross against it. --as-of explains the decision of an earlier time: what the journal knew then, by the files of
+    the project as they are now.
     """
-    node = open_scope(open_project(folder), existing=True).explain(asset, partition=partition, at=at)
+    node = open_scope(open_project(folder), existing=True).explain(asset, partition=partition, at=at, as_of=as_of)
     if as_json:
         print_json(node_document(node))
     else:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from sparkassets.cli.options import (
+    as_of_option,
     at_option,
     explain_no_runs,
     json_option,
@@ -18,11 +19,13 @@ from sparkassets.cli.options import (
     select_assets,
     select_option,
 )
+from sparkassets.errors import InputError
 
 
 @click.command("plan")
 @project_option
 @at_option
+@as_of_option
 @select_option
 @click.option("--estimate", is_flag=True, help="Estimate the cost of each run: bytes to read, seconds, rows.")
 @scope_option
@@ -33,6 +36,7 @@ from sparkassets.cli.options import (
 def command(
     folder: Path,
     at: str | None,
+    as_of: str | None,
     select: tuple[str, ...],
     estimate: bool,
     spark: bool,
@@ -44,11 +48,16 @@ def command(
     or values in new CSV files, is taken from the last run, and the plan says so; --spark looks at it now. With
     --estimate, the plan also reads the logs of the input tables: bytes are the size of the data files to read, rows and
     seconds are based on earlier runs.
+
+    --as-of shows the decision of an earlier time: what the journal knew then, by the files of the project as they are
+    now. Assets whose files have changed since are noted.
     """
+    if spark and as_of is not None:
+        raise InputError("--as-of excludes --spark: sources are taken from the journal, as they were known then")
     base = open_project(folder)
     project = open_scope(base)
     with project.connect() if spark else nullcontext():
-        plan = project.plan(at=at, select=select_assets(base, select), estimate=estimate)
+        plan = project.plan(at=at, as_of=as_of, select=select_assets(base, select), estimate=estimate)
     if as_json:
         from sparkassets.cli.output import print_json
         from sparkassets.core.documents.plan import plan_document
