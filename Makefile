@@ -15,7 +15,7 @@ SAIL_TESTS := tests/sail tests/e2e/test_demo.py \
 	$(patsubst %,tests/integration/test_%.py,branches cases examples publish reads upsert_contract)
 
 # The folders whose tests must pass where Spark is not installed.
-CORE_TESTS := $(wildcard tests/architecture tests/core tests/authoring tests/model tests/project tests/delta tests/sources tests/contracts tests/state tests/runtime tests/app tests/features tests/report tests/cli tests/emit tests/testing tests/crash tests/deploy)
+CORE_TESTS := $(wildcard tests/architecture tests/core tests/authoring tests/model tests/project tests/delta tests/sources tests/contracts tests/state tests/runtime tests/app tests/features tests/report tests/cli tests/testing tests/crash)
 
 # Of those with Spark each has a session of its own, which waits for much of its time.
 TWO_PROCESSES := --numprocesses 2

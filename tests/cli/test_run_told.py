@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from tests.emit.receiver import receiving
+from tests.features.receiver import receiving
 
 
 def speaks(order):

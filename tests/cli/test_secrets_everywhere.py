@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.core.secret_kinds import KINDS
-from tests.emit.receiver import receiving
+from tests.features.receiver import receiving
 
 ASSET = "asset: {name}\nsql: SELECT day, count(*) AS n FROM {{{{ inlets.orders }}}} GROUP BY day\n"
 LOOKS = [

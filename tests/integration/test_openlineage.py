@@ -11,7 +11,7 @@ from deltalake import DeltaTable, write_deltalake
 from sparkassets import Project
 from sparkassets.features.openlineage.subset_conditions import compare_condition
 from tests.core.test_openlineage_subsets import VECTORS, shape
-from tests.emit.checking import accepted
+from tests.features.openlineage.checking import accepted
 
 pytestmark = pytest.mark.spark
 

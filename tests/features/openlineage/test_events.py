@@ -17,7 +17,7 @@ from sparkassets.features.openlineage.openlineage_sink import OpenLineageSink, p
 from sparkassets.runtime.progress import RunFailedError
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, multi, project, source
-from tests.emit.checking import accepted
+from tests.features.openlineage.checking import accepted
 from tests.runtime.fakes import FakeEngine, FakeOutlets, World, raising
 
 NOW = datetime(2025, 1, 6, tzinfo=UTC)

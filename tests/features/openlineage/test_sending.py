@@ -14,7 +14,7 @@ from sparkassets.state.memory_store import MemoryStore
 from sparkassets.wiring.host import SystemClock
 from sparkassets.wiring.sinks import make_sinks
 from tests.builders import asset, project, source
-from tests.emit.checking import accepted
+from tests.features.openlineage.checking import accepted
 from tests.runtime.fakes import World
 
 

@@ -19,7 +19,7 @@ from sparkassets.core.validations import (
 from sparkassets.features.openlineage import facets
 from sparkassets.features.openlineage.facet_builder import FacetBuilder
 from tests.builders import asset, days, project, source
-from tests.emit.checking import facet_of
+from tests.features.openlineage.checking import facet_of
 
 NULLS = ValidationRule("not_null(a)", NotNullCheck(("a",)), severity="warn")
 RANGE = ValidationRule("range(b)", RangeCheck("b", min=0))

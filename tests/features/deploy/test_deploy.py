@@ -162,7 +162,7 @@ def test_the_entry_point_of_the_wheel_is_a_command_on_the_project(deploy, projec
         "import sys; from importlib.metadata import distribution as found\n"
         "(entry,) = found('shop_sparkassets').entry_points; assert entry.name == 'sparkassets-shop'; entry.load()()"
     )
-    repository = Path(__file__).parents[2]
+    repository = Path(__file__).parents[3]
     known = {**os.environ, "PYTHONPATH": f"{tmp_path / 'installed'}:{repository}"}
 
     def call(*arguments):

@@ -10,7 +10,7 @@ from sparkassets.features.openlineage.events import run_events
 from sparkassets.features.openlineage.facet_builder import FacetBuilder
 from sparkassets.runtime.sink_dispatch import SinkDispatcher
 from tests.builders import Story, asset, at, days, project, source
-from tests.emit.checking import accepted
+from tests.features.openlineage.checking import accepted
 from tests.runtime.listeners import Listener, gone
 
 NOW = datetime(2025, 1, 6, tzinfo=UTC)

@@ -12,7 +12,7 @@ from sparkassets.errors import FileLocation
 from sparkassets.features.notifications.notification_sink import NotificationSink
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
-from tests.emit.receiver import receiving
+from tests.features.receiver import receiving
 from tests.runtime.fakes import World
 from tests.runtime.listeners import gone
 
