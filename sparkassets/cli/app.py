@@ -35,6 +35,7 @@ COMMANDS = {
     "run": "Run everything that is due.",
     "backfill": "Compute missing or stale partitions of an asset.",
     "diff": "Compare a branch's tables with the base's.",
+    "ci": "Check a change on real data, and print a summary in Markdown.",
     "promote": "Promote a branch's results to the base without recomputing them.",
     "drop": "Delete a branch and its tables.",
     "impact": "Show everything downstream that a change of partitions affects.",

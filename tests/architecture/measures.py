@@ -48,7 +48,7 @@ MOST_COMPLEX = 10
 FEATURES = {
     "branches": (
         r"branch(es)?|promot[a-z]*",
-        ("features.branches", "cli.commands.diff", "cli.commands.promote", "cli.commands.drop"),
+        ("features.branches", "cli.commands.diff", "cli.commands.promote", "cli.commands.drop", "cli.commands.ci"),
         ("core.derivation", "core.spec.shape_checks", "delta.file_statistics"),
     ),
     "iterations": (

@@ -25,7 +25,9 @@ def command_of(words):
 
 def commands(name):
     """The commands that a page names in code, with what follows them."""
-    code = re.findall(r"`(sparkassets [^`]+)`|^(?:\$ | +)(sparkassets .*)$", page(name), flags=re.MULTILINE)
+    code = re.findall(
+        r"`(sparkassets [^`]+)`|^(?:\$ | +)(?:- )?(?:run: )?(sparkassets .*)$", page(name), flags=re.MULTILINE
+    )
     return [found for texts in code for text in texts if text for found in NAMED.findall(text)]
 
 

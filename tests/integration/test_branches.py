@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sparkassets import BackfillRequest, Project, RunFailedError
+from sparkassets.cli import main
 from sparkassets.errors import InputError
 from sparkassets.features.branches.difference import RowCounts, RowDifference
 from tests.integration import orders
@@ -173,3 +174,15 @@ def test_a_column_that_strict_refuses_waits_before_spark_and_a_rebuild_brings_it
     assert project.run(spark).ok
     assert ("2025-01-03", "3") in held(spark, tmp_path, "daily")
     assert "code" in spark.read.format("delta").load(str(tmp_path / "warehouse/clean")).columns
+
+
+def test_a_pull_request_is_checked_on_a_sample(spark, prod, dev, monkeypatch, capsys):
+    Project.load(prod, env={}).run(spark)
+    monkeypatch.chdir(dev.parent)
+    assert main(["ci", "--project", "dev", "--branch", "pr-1", "--sample", "1", "--fail-on", "rows", "--drop"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "- ❌ `daily`: rows differ: 1 added, 1 removed, 0 changed" in lines
+    assert "| daily | 2025-01-02 | success | 1 |" in lines
+    assert "    + day=2025-01-02, revenue=1000" in lines
+    assert "- `total` was not computed: it reads all of daily, of which only a sample is computed" in lines
+    assert Project.load(prod, env={}).branches.names() == []

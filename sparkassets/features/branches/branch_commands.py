@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from sparkassets.app.adapters import Adapters
 from sparkassets.app.context import ProjectContext, Selection, WorkScope
 from sparkassets.app.work_runner import WorkRunner
+from sparkassets.core.instants import to_unix
 from sparkassets.core.journal.known_segments import with_known_segments
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from sparkassets.core.planner.plan import AssetNote, Plan
     from sparkassets.core.planner.planning_context import PlanningContext
     from sparkassets.core.results import Summary
+    from sparkassets.features.branches.branch_sample import BranchSample
     from sparkassets.features.branches.table_comparison import SparkTableComparer
     from sparkassets.runtime.driver_work import DriverWork
     from sparkassets.runtime.progress import Progress
@@ -55,7 +57,7 @@ class BranchCommands(Generic[P]):
         self._runner = runner
         self._open_in = open_in
 
-    def open(self, name: str, *, existing: bool = False) -> P:
+    def open(self, name: str, *, existing: bool = False, sample: BranchSample | None = None) -> P:
         """The project as it is in a branch; nothing is created before something runs there.
 
         >>> project.branches.open("new-prices").run(spark)  # doctest: +SKIP
@@ -63,12 +65,25 @@ class BranchCommands(Generic[P]):
         Args:
             name: Of the branch.
             existing: Whether something has to have run there.
+            sample: The part of it that is computed; None computes everything.
 
         Raises:
             InputError: No branch may have that name, there is no base yet, or no such branch where there has to be.
         """
-        branch = self._existing_branch(name) if existing else self._branch(name)
+        branch = self._existing_branch(name) if existing else self._branch(name, sample)
         return self._open_in(branch.fork.project, branch.adapters, BranchScope(branch, self._context))
+
+    def sample(self, name: str, most: int) -> BranchSample:
+        """The newest ``most`` partitions of each asset that the branch computes, with those that these need.
+
+        Raises:
+            InputError: No branch may have that name, or there is no base yet.
+        """
+        from sparkassets.features.branches.branch_sample import sample_branch
+
+        branch = self._branch(name)
+        now = to_unix(self._context.adapters.clock.now())
+        return sample_branch(branch.fork, branch.base.state(), most=most, now=now)
 
     def differs(self, name: str) -> bool:
         """Whether the branch's code differs from the base's, so that the branch computes anything.
@@ -130,10 +145,18 @@ class BranchCommands(Generic[P]):
         *,
         select: Selection = None,
         samples: int = 5,
+        sample: BranchSample | None = None,
     ) -> list[AssetDifference]:
         """How the branch's computed assets differ from the base's: in columns, partitions and rows.
 
         >>> [each.asset for each in project.branches.diff("new-prices", spark)]  # doctest: +SKIP
+
+        Args:
+            name: Of the branch.
+            spark: As of `run` of the project.
+            select: Of these assets only.
+            samples: Differing rows to return for each asset.
+            sample: Only this part of the branch; None compares all of it.
 
         Raises:
             InputError: There is no such branch.
@@ -143,7 +166,11 @@ class BranchCommands(Generic[P]):
 
         branch = self._existing_branch(name)
         make_comparer = partial(SparkTableComparer, self._context.spec, spark)
-        return find_differences(branch, self._computed_selection(branch, select), make_comparer, samples=samples)
+        computed = self._computed_selection(branch, select)
+        compared = dict.fromkeys(computed, EVERYTHING)
+        if sample is not None:
+            compared = {each: sample.partitions[each] for each in computed if each in sample.partitions}
+        return find_differences(branch, compared, make_comparer, samples=samples)
 
     def drop(self, name: str) -> Sequence[str]:
         """Removes a branch with its state and tables; returns its assets. Promoted rows stay in the base.
@@ -213,7 +240,7 @@ class BranchCommands(Generic[P]):
                     hint = f"`sparkassets promote {name}` continues with it"
                     raise InputError(f"branch {name!r} is being promoted: {problem}", hint=hint)
 
-    def _branch(self, name: str) -> Branch:
+    def _branch(self, name: str, sample: BranchSample | None = None) -> Branch:
         """The branch of this name, whether or not anything ran in it.
 
         Raises:
@@ -230,7 +257,7 @@ class BranchCommands(Generic[P]):
             raise InputError(message, hint="`sparkassets run` with the base's code creates it")
         clock = self._context.adapters.clock
         base = JournalReader(self._context.adapters.store, self._context.spec, clock)
-        return Branch(name, base, make_adapters, clock=clock)
+        return Branch(name, base, make_adapters, clock=clock, sample=sample)
 
     def _existing_branch(self, name: str) -> Branch:
         """The branch of this name.
@@ -315,9 +342,13 @@ class BranchScope:
 
 
 def find_differences(
-    branch: Branch, names: Collection[str], make_comparer: Callable[[], SparkTableComparer], *, samples: int
+    branch: Branch,
+    compared: Mapping[str, PartitionSet],
+    make_comparer: Callable[[], SparkTableComparer],
+    *,
+    samples: int,
 ) -> list[AssetDifference]:
-    """How each of the named assets differs between base and branch; Spark starts only if rows are compared.
+    """How these partitions of each asset differ between base and branch; Spark starts only if rows are compared.
 
     Rows are compared in the partitions that both sides have; the others are listed as being on one side only.
     """
@@ -326,14 +357,14 @@ def find_differences(
     base_state, branch_state = branch.base.state(), branch.own.state()
     project = with_known_segments(branch.base.project, branch_state)
     try:
-        for name in names:
+        for name, partitions in compared.items():
             asset = project.assets[name]
             if asset.outlets or asset.storage is None:
                 continue
-            base_table = _compared_table(asset, asset.storage.path, base_state.assets.get(name))
+            base_table = _compared_table(asset, asset.storage.path, base_state.assets.get(name), partitions)
             place = branch_storage(branch.base.project, branch.fork.name, asset)
             branch_table = _compared_table(
-                asset, place.path if place is not None else "", branch_state.assets.get(name)
+                asset, place.path if place is not None else "", branch_state.assets.get(name), partitions
             )
             only_base, only_branch = (
                 _partitions_only_in(base_table, branch_table),
@@ -362,11 +393,15 @@ def find_differences(
     return differences
 
 
-def _compared_table(asset: AssetSpec, path: str, asset_state: AssetState | None) -> ComparedTable | None:
-    """The table of an asset on one side, with its partitions; None if that side has no rows."""
+def _compared_table(
+    asset: AssetSpec, path: str, asset_state: AssetState | None, compared: PartitionSet
+) -> ComparedTable | None:
+    """The table of an asset on one side, with the ``compared`` partitions that it has; None if it has no rows."""
     if asset_state is None or asset_state.table_id is None or asset_state.version is None:
         return None
-    partitions = asset.partitioning.inside(asset_state.coverage) if asset.partitioning.is_partitioned else EVERYTHING
+    partitions = EVERYTHING
+    if asset.partitioning.is_partitioned:
+        partitions = asset.partitioning.inside(asset_state.coverage) & compared
     return ComparedTable(path, asset_state.table_id, asset_state.version, partitions) if partitions else None
 
 

@@ -25,6 +25,7 @@ from sparkassets.features.branches.branch_project import (
     mirror_updates,
     read_up_to,
 )
+from sparkassets.features.branches.branch_sample import BranchSample
 from sparkassets.features.branches.promotion import PromotionOffer
 from sparkassets.frozen import frozen
 from sparkassets.ports import Clock, HistoryQuery, JournalStore, LastLook, Observation, SourceObserver
@@ -142,7 +143,7 @@ class _BranchResults:
 
 
 class Branch:
-    """A branch with the journal of its base and its own, both as they are now.
+    """A branch with the journal of its base and its own, both as they are now; of a ``sample`` if there is one.
 
     Attributes:
         fork: Which project it is.
@@ -151,11 +152,18 @@ class Branch:
     """
 
     def __init__(
-        self, name: str, base: JournalReader, make_adapters: Callable[[ProjectSpec], Adapters], *, clock: Clock
+        self,
+        name: str,
+        base: JournalReader,
+        make_adapters: Callable[[ProjectSpec], Adapters],
+        *,
+        clock: Clock,
+        sample: BranchSample | None = None,
     ) -> None:
         stored_in_branch = replace(base.project, state=branch_state_location(base.project, name))
         state = JournalReader(make_adapters(stored_in_branch).store, base.project, clock).state()
-        self.fork = build_branch_project(base.project, name, base.state(), state)
+        fork = build_branch_project(base.project, name, base.state(), state)
+        self.fork = fork if sample is None else sample.limit(fork)
         self.base = base
         adapters = make_adapters(self.fork.project)
         self.adapters = replace(adapters, find_observer=self._observe_base(adapters.find_observer))

@@ -1,0 +1,116 @@
+"""Samples a branch: the newest partitions of what it computes, with the partitions of its own that these need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sparkassets.core.journal.state import State
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.features.branches.branch_project import BranchProject
+from sparkassets.frozen import frozen
+
+
+@frozen
+class BranchSample:
+    """The part of a branch that a check computes.
+
+    Attributes:
+        partitions: Partitions by computed asset, upstream first; everything for an asset without partitions.
+        left_out: Assets of which a sample of their inlets says nothing, each with the reason.
+    """
+
+    partitions: Mapping[str, PartitionSet]
+    left_out: Mapping[str, str]
+
+    def limit(self, fork: BranchProject) -> BranchProject:
+        """The branch that computes no other partitions."""
+        assets = {
+            name: replace(asset, reach=asset.reach & self.partitions.get(name, EVERYTHING))
+            for name, asset in fork.project.assets.items()
+        }
+        return replace(fork, project=replace(fork.project, assets=assets))
+
+
+def sample_branch(fork: BranchProject, base: State, *, most: int, now: int) -> BranchSample:
+    """The newest ``most`` partitions of each asset that the branch computes, and what these need of the others.
+
+    Partitions that the base has come first, as they can be compared. An asset that reads a sampled one as a whole is
+    left out: its rows would differ for the partitions that are missing.
+    """
+    context = PlanningContext(fork.project, base, now=now, clock=now)
+    computed = [fork.project.assets[name] for name in fork.computed_assets]
+    available: dict[str, PartitionSet] = {}
+    for asset in computed:
+        maker = available.get(asset.maker)
+        available[asset.name] = _available_partitions(context, asset, available) if maker is None else maker
+    chosen = {asset.name: _newest(asset, available[asset.name], most) for asset in computed}
+    for asset in reversed(computed):
+        if asset.maker:
+            chosen[asset.maker] = chosen[asset.maker] | chosen[asset.name]
+        for name, needed in _needed_partitions(context, asset, chosen[asset.name], available):
+            chosen[name] = chosen[name] | needed
+    left_out: dict[str, str] = {}
+    for asset in computed:
+        chosen[asset.name] = chosen.get(asset.maker, chosen[asset.name])
+        if reason := left_out.get(asset.maker) or _explain_left_out(context, asset, available, chosen, left_out):
+            left_out[asset.name] = reason
+    return BranchSample({name: parts for name, parts in chosen.items() if name not in left_out}, left_out)
+
+
+def _newest(asset: AssetSpec, available: PartitionSet, most: int) -> PartitionSet:
+    """The newest partitions of the available ones; all where they have no end, or the asset has no partitions."""
+    if not asset.partitioning.is_partitioned or not asset.partitioning.can_list(available):
+        return available
+    return PartitionSet.union(asset.partitioning.split_into_chunks(available, 1)[-most:])
+
+
+def _available_partitions(
+    context: PlanningContext, asset: AssetSpec, available: Mapping[str, PartitionSet]
+) -> PartitionSet:
+    """The partitions that the base has, else those that the inlets have; everything if neither is known."""
+    if not asset.partitioning.is_partitioned:
+        return EVERYTHING
+    state, possible = context.state_of(asset), context.possible_partitions(asset.name)
+    if state.spec.partitioning == asset.partitioning and (present := asset.partitioning.inside(state.coverage)):
+        return present & possible
+    fed = NOTHING
+    for inlet in asset.inlets.values():
+        dependency, there = context.dependency(asset, inlet), available.get(inlet.name, context.dataset(inlet).coverage)
+        if dependency.is_mapped and not there.is_everything:
+            fed = fed | dependency.affected_partitions(there)
+    return fed & possible & context.finished_partitions(asset.partitioning) or EVERYTHING
+
+
+def _needed_partitions(
+    context: PlanningContext, asset: AssetSpec, partitions: PartitionSet, available: Mapping[str, PartitionSet]
+) -> list[tuple[str, PartitionSet]]:
+    """The available partitions of other computed assets that these need."""
+    return [
+        (
+            inlet.name,
+            context.dependency(asset, inlet, also=available[inlet.name]).required_partitions(partitions)
+            & available[inlet.name],
+        )
+        for inlet in asset.inlets.values()
+        if inlet.name in available and context.dependency(asset, inlet).is_mapped
+    ]
+
+
+def _explain_left_out(
+    context: PlanningContext,
+    asset: AssetSpec,
+    available: Mapping[str, PartitionSet],
+    chosen: Mapping[str, PartitionSet],
+    left_out: Mapping[str, str],
+) -> str:
+    """Why a sample says nothing of the asset; empty where it does."""
+    for inlet in asset.inlets.values():
+        if inlet.name in left_out:
+            return f"it reads {inlet.name}, which is left out"
+        is_cut = inlet.name in available and bool(available[inlet.name] - chosen[inlet.name])
+        if is_cut and not context.dependency(asset, inlet).is_mapped:
+            return f"it reads all of {inlet.name}, of which only a sample is computed"
+    return ""
