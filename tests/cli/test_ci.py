@@ -57,7 +57,10 @@ def test_a_sample_of_what_changed_runs_in_a_branch_named_after_git_and_is_compar
     assert lines[0] == "## ✅ passed: sparkassets on branch `feature-new-prices`"
     assert "- ⚠️ `daily_revenue`: rows differ: 0 added, 0 removed, 1 changed" in lines
     assert "- 0 of 0 tests passed" in lines
-    assert "- `best_shops` was not computed: it reads all of daily_revenue, of which only a sample is computed" in lines
+    assert (
+        "- `best_shops` was not computed: it reads all of daily_revenue, and the branch computes only a sample of that"
+        in lines
+    )
     assert "    ~ shop=<b>|nl, revenue=200 -> 205" in lines
     assert list(Compared.seen) == ["daily_revenue"]
     assert said("diff", "--branch", "feature-new-prices")[0] == 0, "the branch is still there"

@@ -63,7 +63,7 @@ def test_an_asset_without_partitions_is_computed_unless_it_reads_all_of_a_sample
     sample = dev.branches.sample("dev", 2)
     assert dict(sample.partitions) == {"a": days("2025-01-04..2025-01-05"), "n": EVERYTHING}
     assert sample.left_out == {
-        "t": "it reads all of a, of which only a sample is computed",
+        "t": "it reads all of a, and the branch computes only a sample of that",
         "u": "it reads t, which is left out",
     }
     assert not dev.branches.sample("dev", 5).left_out

@@ -184,5 +184,5 @@ def test_a_pull_request_is_checked_on_a_sample(spark, prod, dev, monkeypatch, ca
     assert "- ❌ `daily`: rows differ: 1 added, 1 removed, 0 changed" in lines
     assert "| daily | 2025-01-02 | success | 1 |" in lines
     assert "    + day=2025-01-02, revenue=1000" in lines
-    assert "- `total` was not computed: it reads all of daily, of which only a sample is computed" in lines
+    assert "- `total` was not computed: it reads all of daily, and the branch computes only a sample of that" in lines
     assert Project.load(prod, env={}).branches.names() == []

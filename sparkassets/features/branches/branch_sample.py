@@ -112,5 +112,5 @@ def _explain_left_out(
             return f"it reads {inlet.name}, which is left out"
         is_cut = inlet.name in available and bool(available[inlet.name] - chosen[inlet.name])
         if is_cut and not context.dependency(asset, inlet).is_mapped:
-            return f"it reads all of {inlet.name}, of which only a sample is computed"
+            return f"it reads all of {inlet.name}, and the branch computes only a sample of that"
     return ""
