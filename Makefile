@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo docs pictures check test test-core test-sail test-spark matrix deep crash model lint bench peers measure schema lock clean java always
+.PHONY: help demo docs pictures check test test-core test-sail test-spark matrix deep crash model lint bench peers measure schema lock release clean java always
 
 # Another Spark installation or virtual environment must not be mixed with the one made here.
 unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -38,6 +38,7 @@ help:
 	@echo 'make docs     the pages as a site in dist/site; broken links and anchors are errors'
 	@echo 'make pictures the pictures of the pages, from the demo project (needs Chromium)'
 	@echo 'make schema   write conf/schema.json, docs/reference.md and docs/cli.md anew'
+	@echo 'make release  the wheel of this version in dist/, once its contents are tested; the tag is made by hand'
 	@echo 'make clean    remove everything that these commands made'
 
 demo: $(if $(filter sail,$(ENGINE)),,java) .venv/.ready
@@ -111,6 +112,12 @@ schema: .venv/.ready
 
 lock: .venv/.ready
 	@.venv/bin/uv lock --default-index https://pypi.org/simple
+
+release: .venv/.ready
+	@.venv/bin/python -m pytest -q -m 'not spark' tests/e2e/test_wheel.py
+	@rm -f dist/sparkassets-*.whl
+	@.venv/bin/python -m hatchling build -t wheel -d dist
+	@echo 'tag the commit by hand, with the version of the wheel'
 
 clean:
 	@rm -rf .venv .venv-core .venv-docs .matrix .peers .venv.log .venv-core.log .venv-docs.log .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -27,21 +27,28 @@ def describe_error(error: BaseException) -> str:
     return f"{text}: {describe_error(nested[0])}" if isinstance(nested, tuple) and nested else text
 
 
+TROUBLESHOOTING: Final = "docs/troubleshooting.md"
+"""The page with a section for each `SparkAssetsError.topic`."""
+
+
 class SparkAssetsError(Exception):
     """The root of every error that a person is shown.
 
     Attributes:
         hint: What to do about it, or None.
         exit_code: The exit code of the command line: 1 a run failed, 2 invalid input, 3 unusable state.
+        topic: The section of docs/troubleshooting.md about it.
         retryable: Whether the same attempt may succeed when it is made again.
     """
 
     exit_code = 1
     retryable = False
+    topic = "unexpected-error"
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, hint: str | None = None, topic: str = "") -> None:
         super().__init__(message)
         self.hint = hint
+        self.topic = topic or self.topic
 
     def __str__(self) -> str:
         text = super().__str__()
@@ -52,6 +59,7 @@ class InputError(SparkAssetsError):
     """An argument of a call or of the command line is wrong: whoever typed it must act."""
 
     exit_code = 2
+    topic = "invalid-argument"
 
 
 @frozen
@@ -136,6 +144,8 @@ class SpecError(InputError):
     Of more than `MOST_PROBLEMS` the last one counts the rest.
     """
 
+    topic = "invalid-project"
+
     def __init__(self, problems: Sequence[SpecProblem]) -> None:
         self.problems = tuple(problems[:MOST_PROBLEMS])
         if more := problems[MOST_PROBLEMS:]:
@@ -148,16 +158,20 @@ class StateError(SparkAssetsError):
     """The state cannot be used: unreachable, read-only, damaged, newer, or another project's."""
 
     exit_code = 3
+    topic = "state-damaged"
 
 
 class JournalConflictError(SparkAssetsError):
     """Another driver committed to the journal first; refresh, fold what is new, decide again."""
 
     retryable = True
+    topic = "conflicting-commit"
 
 
 class SourceError(SparkAssetsError):
     """What others write cannot be read: it vanished, changed under the reader, or does not fit its declaration."""
+
+    topic = "source-cannot-be-read"
 
 
 class UnknownRunError(SourceError):
@@ -167,6 +181,8 @@ class UnknownRunError(SourceError):
         run: Its name.
         token: The number of its claim in the journal.
     """
+
+    topic = "state-older-than-its-tables"
 
     def __init__(self, message: str, *, run: str, token: int) -> None:
         super().__init__(message)
@@ -185,6 +201,8 @@ class SessionNeededError(SourceError):
         why: What it asks, as the end of a sentence.
     """
 
+    topic = "a-session-is-needed"
+
     def __init__(self, message: str, *, why: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.why = why
@@ -196,6 +214,8 @@ class SourceChangedError(SourceError):
     Attributes:
         source: The asset.
     """
+
+    topic = "source-changed"
 
     def __init__(self, message: str, *, source: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -211,6 +231,7 @@ class RunError(SparkAssetsError):
         wrote_nothing: Whether a write that raises it has certainly committed nothing, and will not.
     """
 
+    topic = "run-failed"
     is_data_error = False
     files: tuple[str, ...] = ()
     wrote_nothing = False
@@ -224,6 +245,10 @@ class RunSkipped(SparkAssetsError):  # noqa: N818  no error: the run ends well, 
     sparkassets.errors.RunSkipped: the bureau published no rates today
     """
 
+    topic = "run-failed"
+
 
 class SparkUnavailableError(SparkAssetsError):
     """Spark cannot be started here: no Java, a wrong one, no pyspark, or no Delta jars."""
+
+    topic = "spark-cannot-start"

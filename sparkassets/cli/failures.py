@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from sparkassets.cli.output import Terminal
-from sparkassets.errors import InputError, SparkAssetsError, SpecError, SpecProblem
+from sparkassets.errors import TROUBLESHOOTING, InputError, SparkAssetsError, SpecError, SpecProblem
 
 INTERRUPTED = 130
 """128 + SIGINT."""
@@ -71,6 +71,8 @@ def report_error(error: Exception, *, as_json: bool) -> int:
         terminal.print(f"{terminal.paint('error:', 'red', 'bold')} {message_of(known_error)}")
         if known_error.hint:
             terminal.print(f"  hint: {_redact_text(known_error.hint)}")
+        if known_error.exit_code != InputError.exit_code:
+            terminal.print(f"  help: {TROUBLESHOOTING}#{known_error.topic}")
     if as_json:
         from sparkassets.cli.output import print_json
 

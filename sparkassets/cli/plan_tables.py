@@ -18,6 +18,7 @@ from sparkassets.core.planner.due.withheld_partitions import quarantine_path
 from sparkassets.core.planner.plan import AssetNote, CostEstimate, Plan, PlannedRun, Waiting
 from sparkassets.core.planner.wording import describe_unchanged, describe_withheld, label_partitions, plural
 from sparkassets.core.spec.project_spec import ProjectSpec
+from sparkassets.errors import TROUBLESHOOTING
 
 if TYPE_CHECKING:
     from sparkassets.core.journal.history import RunRecord
@@ -231,6 +232,8 @@ def _print_outcomes(summary: Summary, project: ProjectSpec, terminal: Terminal) 
             print_failure(result.asset, result.error, terminal, hint=result.hint, details=result.details)
         elif result.skipped:
             print_skipped(result.asset, result, project, terminal)
+    if any(result.status == "failed" for result in summary.runs):
+        terminal.print(f"  help: {TROUBLESHOOTING}#runs")
     for result in summary.withheld:
         partitions = partitions_text(result.asset, result.withheld, project) or few(result.held)
         print_withheld(f"{result.asset} {partitions}".rstrip(), result, project, terminal)

@@ -39,6 +39,7 @@ class CommitConflictError(RunError):
     """Another writer changed files that the commit replaces, rows that it was made from, or the table itself."""
 
     retryable = True
+    topic = "conflicting-commit"
 
 
 @frozen

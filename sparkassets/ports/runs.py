@@ -306,6 +306,7 @@ class FenceConflictError(RunError):
     """Another writer committed to the target while it was being fenced: look again."""
 
     retryable = True
+    topic = "conflicting-commit"
 
 
 class HistoryGoneError(RunError):
@@ -314,6 +315,8 @@ class HistoryGoneError(RunError):
     Attributes:
         restored_commit: The commit that a restore undid; None where the log shows none.
     """
+
+    topic = "run-cannot-tell"
 
     def __init__(self, message: str, *, hint: str | None = None, found: DataCommit | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -327,6 +330,8 @@ class NewSegmentsError(RunError):
         keys: These segments, by column.
     """
 
+    topic = "rows-of-new-segments"
+
     def __init__(self, message: str, *, hint: str | None = None, keys: Mapping[str, Sequence[str]]) -> None:
         super().__init__(message, hint=hint)
         self.keys = keys
@@ -338,3 +343,5 @@ class TargetMissingError(RunError):
 
 class EngineLostError(RunError):
     """The engine is gone with all its work; this process can compute nothing more."""
+
+    topic = "spark-was-lost"

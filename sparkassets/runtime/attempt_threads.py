@@ -20,10 +20,13 @@ class AttemptTimedOutError(RunError):
     """An attempt took longer than its asset's timeout."""
 
     retryable = True
+    topic = "run-timed-out"
 
 
 class AttemptCancelledError(RunError):
     """An attempt was interrupted."""
+
+    topic = "run-cancelled"
 
 
 class AttemptThreads:

@@ -295,7 +295,7 @@ def _refuse_unknown_run(asset: str, error: UnknownRunError, knows_run: RunLookup
     """
     if not knows_run(error.run, error.token):
         message = f"the state is older than the table of {asset}: {error.args[0]}, which the journal does not record"
-        raise StateError(message, hint=_RESTORE_HINT)
+        raise StateError(message, hint=_RESTORE_HINT, topic="state-older-than-its-tables")
 
 
 def assets_with_losses(recorded: Iterable[NumberedEntry]) -> set[str]:

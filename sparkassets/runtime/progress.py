@@ -41,6 +41,8 @@ class RunFailedError(SparkAssetsError):
         summary: What the invocation did, all of it.
     """
 
+    topic = "run-failed"
+
     def __init__(self, summary: Summary) -> None:
         hint = next((run.hint for run in summary.runs if run.status == "failed" and run.hint), None)
         super().__init__("; ".join([*summary.failures[:MOST_FAILURES], *_left_out_count(summary.failures)]), hint=hint)

@@ -99,7 +99,8 @@ class DeltaTargetObserver:
             if isinstance(refusal, SessionNeededError):
                 reason = f"{refusal.why}, which only Spark can read"
                 message = f"no run can write to the Delta table at '{path}': {reason}"
-                raise SourceError(message, hint="register it in a catalog, and write to it by its name") from error
+                hint = "register it in a catalog, and write to it by its name"
+                raise SourceError(message, hint=hint, topic="table-not-writable") from error
             raise refusal from error
 
     def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, chain: UnrecordedChain) -> None:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from sparkassets.errors import StateError
-from sparkassets.state.refusals import unreachable_error
+from sparkassets.state.refusals import FOREIGN_STATE, unreachable_error
 
 JOURNAL = "journal"
 WATERMARKS = "watermarks"
@@ -58,7 +58,9 @@ class StateLocation:
             raise ValueError(f"{self.uri!r} is not a local folder")
         if "%" in str(self.folder):
             raise StateError(
-                f"the state {self.uri} contains '%', which Delta's libraries read as an escape", hint=_OTHER_FOLDER
+                f"the state {self.uri} contains '%', which Delta's libraries read as an escape",
+                hint=_OTHER_FOLDER,
+                topic=FOREIGN_STATE,
             )
         try:
             log = self.folder / name / "_delta_log"
@@ -76,7 +78,7 @@ class StateLocation:
             subject = (
                 f"the state {self.uri} is" if file == folder else f"{file}, on the path of the state {self.uri}, is"
             )
-            raise StateError(f"{subject} a file, not a folder", hint=_OTHER_FOLDER)
+            raise StateError(f"{subject} a file, not a folder", hint=_OTHER_FOLDER, topic=FOREIGN_STATE)
 
     def _refuse_foreign_folder(self, folder: Path) -> None:
         """Raises `StateError` for a folder without a journal that holds other files: no state may begin among them."""
@@ -96,6 +98,7 @@ class StateLocation:
             raise StateError(
                 f"the folder {self.uri} is not a state: it has no {JOURNAL}, but contains {listed}",
                 hint=_OTHER_FOLDER,
+                topic=FOREIGN_STATE,
             )
 
 

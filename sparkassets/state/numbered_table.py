@@ -24,7 +24,7 @@ from sparkassets.delta.tables import fault_of
 from sparkassets.errors import StateError
 from sparkassets.state import refusals
 from sparkassets.state.data_files import DataFile, FileAccess
-from sparkassets.state.refusals import StateCommitMark
+from sparkassets.state.refusals import NOT_WRITABLE, StateCommitMark
 from sparkassets.state.table_columns import Columns, delta_schema
 
 if TYPE_CHECKING:
@@ -417,6 +417,7 @@ class NumberedTable:
             f"the outcome of commit {version} of {self.uri} is unknown: this driver slept through "
             f"{self.version - version} commits of others",
             hint="start again; committed entries are kept",
+            topic=NOT_WRITABLE,
         )
 
     def _log_entry(self, version: int) -> bytes | None:

@@ -17,6 +17,10 @@ FORMAT_PROPERTY = "sparkassets.format"
 PROJECT_PROPERTY = "sparkassets.project"
 JOURNAL_PROPERTY = "sparkassets.journal"
 
+FOREIGN_STATE = "state-of-another-project"
+OTHER_RELEASE = "state-of-another-release"
+NOT_WRITABLE = "state-not-writable"
+
 _NOTHING_CHANGED = "nothing was changed"
 _OUT_OF_REACH = (
     "permission denied",
@@ -56,12 +60,13 @@ def unreachable_error(uri: str, error: BaseException) -> StateError:
     return StateError(
         f"the state {uri} cannot be reached: {reason(error)}",
         hint="check the path, the permissions and the credentials",
+        topic="state-unreachable",
     )
 
 
 def absent_error(uri: str) -> StateError:
     """The error for a state that does not exist yet."""
-    return StateError(f"no state in {uri}", hint="`sparkassets run` creates it")
+    return StateError(f"no state in {uri}", hint="`sparkassets run` creates it", topic="no-state")
 
 
 def removed_error(uri: str) -> StateError:
@@ -69,6 +74,7 @@ def removed_error(uri: str) -> StateError:
     return StateError(
         f"the state {uri} was removed while this process used it",
         hint="restore it from a backup and start again; without a backup, `sparkassets run` creates a new state",
+        topic="lost-state",
     )
 
 
@@ -102,6 +108,7 @@ def unsettled_error(table: str, error: BaseException) -> StateError:
     return StateError(
         f"the disk lost writes to the table {table}: {reason(error)}",
         hint="check the disk, and start again; committed entries are kept",
+        topic=NOT_WRITABLE,
     )
 
 
@@ -112,6 +119,7 @@ def unreadable_error(table: str, error: BaseException, *, repair: str | None = N
         return StateError(
             f"the table {table} needs a newer reader: {text}",
             hint=f"a newer release or another program changed its protocol: upgrade sparkassets; {_NOTHING_CHANGED}",
+            topic=OTHER_RELEASE,
         )
     if any(sign in text.lower() for sign in _OUT_OF_REACH):
         return unreachable_error(table, error)
@@ -122,7 +130,7 @@ def unwritable_error(table: str, error: BaseException) -> StateError:
     """The error for a commit that failed for another reason than a driver that was first."""
     text = reason(error)
     advice = next((hint for signs, hint in _WRITE_HINTS if any(sign in text.lower() for sign in signs)), _WRITABLE_HINT)
-    return StateError(f"cannot write to the table {table}: {text}", hint=advice)
+    return StateError(f"cannot write to the table {table}: {text}", hint=advice, topic=NOT_WRITABLE)
 
 
 def busy_error(table: str) -> StateError:
@@ -130,6 +138,7 @@ def busy_error(table: str) -> StateError:
     return StateError(
         f"cannot write to the table {table}: other programs keep changing it",
         hint="only sparkassets may write to its state; stop the other program and start again",
+        topic=NOT_WRITABLE,
     )
 
 
@@ -159,6 +168,7 @@ def check_format(table: str, properties: Mapping[str, str]) -> None:
         raise StateError(
             f"{table} is a Delta table that sparkassets did not create: it has no property {FORMAT_PROPERTY}",
             hint=f"let `state` in project.yml name a new or empty folder; {_NOTHING_CHANGED}",
+            topic=FOREIGN_STATE,
         )
     if not text.isdecimal():
         raise damaged_error(table, f"its property {FORMAT_PROPERTY} is {text!r}, expected a number")
@@ -166,6 +176,7 @@ def check_format(table: str, properties: Mapping[str, str]) -> None:
         raise StateError(
             f"the state in {table} has format {text}, and this release reads formats up to {FORMAT}",
             hint=f"upgrade sparkassets; {_NOTHING_CHANGED}",
+            topic=OTHER_RELEASE,
         )
 
 
@@ -180,6 +191,7 @@ def check_project(table: str, properties: Mapping[str, str], *, project: str) ->
         raise StateError(
             f"the state in {table} belongs to the project {owner!r}, not to {project!r}",
             hint=f"give each project its own `state`, or restore the old name in project.yml; {_NOTHING_CHANGED}",
+            topic=FOREIGN_STATE,
         )
 
 

@@ -20,7 +20,7 @@ from sparkassets.core.table_names import quote_table_name
 from sparkassets.errors import StateError
 from sparkassets.frozen import frozen
 from sparkassets.state import refusals
-from sparkassets.state.refusals import StateCommitMark
+from sparkassets.state.refusals import NOT_WRITABLE, OTHER_RELEASE, StateCommitMark
 from sparkassets.state.table_columns import REQUIRED, Columns, Kind, Row
 
 if TYPE_CHECKING:
@@ -233,6 +233,7 @@ class SessionTable:
             raise StateError(
                 f"the history of {self.display_name} lacks the number of its last commit",
                 hint="an older release wrote it: run the project once with this release and `state` as a path",
+                topic=OTHER_RELEASE,
             )
         return NumberedVersion(newest, 0)
 
@@ -409,6 +410,7 @@ class SessionTable:
             f"the outcome of a commit to {self.display_name} is unknown: others committed, and the history begins "
             f"at version {version}",
             hint="start again; committed entries are kept",
+            topic=NOT_WRITABLE,
         )
 
     def _unreadable_error(self, error: Exception) -> StateError:

@@ -59,7 +59,8 @@ def test_no_arguments_show_help_on_stderr_and_are_invalid(capsys):
 
 
 KNOWN_TO_PLAN = (
-    "known are --at, --branch, --estimate, --exclude, --help, --json, --profile, --project, --select, --set, --spark"
+    "known are --as-of, --at, --branch, --estimate, --exclude, --help, --json, --profile, --project, --select, --set, "
+    "--spark"
 )
 
 
@@ -148,12 +149,16 @@ def test_with_json_an_error_is_the_document(capsys):
 
 
 @pytest.mark.parametrize(
-    ("error", "code"), [(InputError("no asset 'x'"), 2), (StateError("the state is read-only"), 3)]
+    ("error", "code", "last"),
+    [
+        (InputError("no asset 'x'"), 2, ""),
+        (StateError("the state is read-only"), 3, "  help: docs/troubleshooting.md#state-damaged\n"),
+    ],
 )
-def test_an_error_of_the_product_has_its_exit_code(broken, error, code, capsys):
+def test_an_error_of_the_product_has_its_exit_code(broken, error, code, last, capsys):
     broken(error)
     assert main(["plan"]) == code
-    assert capsys.readouterr().err == f"error: {error}\n"
+    assert capsys.readouterr().err == f"error: {error}\n{last}"
 
 
 def test_every_problem_of_a_project_is_told(broken, capsys):
@@ -191,6 +196,7 @@ def test_what_nobody_expected_is_one_sentence_and_a_file(broken, capsys, monkeyp
     (file,) = tmp_path.iterdir()
     assert capsys.readouterr().err == (
         f"error: unexpected KeyError: 'token=***'\n  hint: this is a bug in sparkassets: please report it with {file}\n"
+        "  help: docs/troubleshooting.md#unexpected-error\n"
     )
     story = file.read_text("utf-8")
     assert story.startswith("Traceback")

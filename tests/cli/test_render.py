@@ -85,6 +85,7 @@ def test_a_failure_has_its_first_line_and_the_name_of_the_log():
         "",
         "delays failed: ValueError: bad day",
         "  details: /state/logs/delays-1.log",
+        "  help: docs/troubleshooting.md#runs",
         "",
         "waits:",
         "  asset   reason",
@@ -95,7 +96,7 @@ def test_a_failure_has_its_first_line_and_the_name_of_the_log():
 def test_a_failure_names_its_asset_once():
     failed = result("delays", "failed", error="delays: the result has no column 'day'")
     lines = shown(print_summary, Summary((failed,), ())).splitlines()
-    assert lines[-1] == "delays failed: the result has no column 'day'"
+    assert lines[-2] == "delays failed: the result has no column 'day'"
 
 
 def test_nothing_due_is_one_line_and_quiet_assets_are_not_listed():

@@ -11,6 +11,9 @@ import pytest
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 
+NO_SPACE = (
+    "error: the output cannot be written: No space left on device\n  help: docs/troubleshooting.md#unexpected-error\n"
+)
 FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 
 
@@ -37,9 +40,7 @@ def typed(shop):
         ("plan >&- 2>&-", (0, "", "")),
         ("explain nobody 2>&-", (2, "", "")),
         ("explain nobody --json 2>&- | head -c 1", (2, "{", "")),
-        pytest.param(
-            *("plan >/dev/full", (1, "", "error: the output cannot be written: No space left on device\n")), marks=FULL
-        ),
+        pytest.param(*("plan >/dev/full", (1, "", NO_SPACE)), marks=FULL),
         pytest.param("explain nobody 2>/dev/full", (2, "", ""), marks=FULL),
     ],
 )

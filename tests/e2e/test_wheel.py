@@ -77,3 +77,20 @@ def test_the_wheel_holds_the_package_and_nothing_else(installed):
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0].split("-")[0] for name in names} == {"sparkassets"}
     assert {"sparkassets/py.typed", "sparkassets/cli/scaffold/project.yml"} <= set(names)
+
+
+def test_the_wheel_says_where_files_of_others_are_from(installed):
+    wheel, _ = installed
+    archive = zipfile.ZipFile(wheel)
+    home = "sparkassets/report/static/vendor/"
+    files = {name.removeprefix(home) for name in archive.namelist() if name.startswith(home)}
+    origin = archive.read(f"{home}README.md").decode()
+    assert files - {"README.md"}
+    assert all(f"`{name}`" in origin for name in files - {"README.md"})
+
+
+def test_the_changelog_begins_with_the_version_of_the_wheel(installed):
+    wheel, _ = installed
+    version = wheel.name.split("-")[1]
+    first = next(line for line in (REPOSITORY / "CHANGELOG.md").read_text("utf-8").splitlines() if line[:3] == "## ")
+    assert first in {f"## {version}", f"## Unreleased: becomes {version}"}

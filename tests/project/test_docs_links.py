@@ -87,6 +87,14 @@ def test_a_term_of_the_glossary_is_defined_once_in_one_sentence():
     assert all(". " not in meaning and not meaning.endswith(".") for _, meaning in terms)
 
 
+def test_the_pages_have_30000_words_at_most():
+    """Of all pages but those that are generated, without fenced code; a word has a letter or a digit."""
+    generated = {"docs/reference.md", "docs/cli.md", "docs/performance.md", "CONTRIBUTING.md"}
+    texts = {name: FENCED.sub("", page(name)) for name in PAGES if name not in generated}
+    words = {name: sum(any(map(str.isalnum, word)) for word in text.split()) for name, text in texts.items()}
+    assert sum(words.values()) <= 30_000, sorted(words.items(), key=lambda each: -each[1])[:10]
+
+
 def test_a_concept_has_a_drawing_and_is_short():
     for path in (ROOT / "docs/concepts").glob("*.md"):
         text = path.read_text(encoding="utf-8")

@@ -36,6 +36,8 @@ _THREAD_PREFIX: Final = "notify "
 class NotifyError(SparkAssetsError):
     """Some receiver could not be notified."""
 
+    topic = "notification-not-sent"
+
 
 class NotificationSink:
     """A sink that notifies people by the rules of `notify`.

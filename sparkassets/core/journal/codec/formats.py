@@ -60,12 +60,15 @@ def decode_body(row: Row, kind: str, *, what: str) -> Body:
     version = body.pop("v")
     if version > FORMAT:
         raise StateError(
-            f"{what} has format {version}; this version of sparkassets reads up to {FORMAT}", hint="upgrade sparkassets"
+            f"{what} has format {version}; this version of sparkassets reads up to {FORMAT}",
+            hint="upgrade sparkassets",
+            topic="state-of-another-release",
         )
     if version < OLDEST:
         raise StateError(
             f"{what} has the draft format {version}; this version of sparkassets reads {OLDEST} and later",
             hint="let `state` in project.yml name a new or empty folder",
+            topic="state-of-another-release",
         )
     for number in range(version, FORMAT):
         body = _UPGRADES[number](kind, body, row)

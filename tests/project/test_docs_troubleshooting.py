@@ -1,0 +1,61 @@
+"""docs/troubleshooting.md has a section for each topic of an error, and errors name no others."""
+
+import ast
+
+import pytest
+
+from sparkassets.cli.failures import report_error
+from sparkassets.errors import TROUBLESHOOTING, InputError, SparkAssetsError, StateError
+from tests.documents import ROOT, page
+from tests.project.test_docs_links import anchors
+
+WAITS = {"waiting", "runs"}
+"""Sections that no error has for its topic: `plan` explains waits, and the summary of runs names the chapter."""
+
+
+def named_topics():
+    """Every topic that a class has, or that an error is raised with; a constant stands for its text."""
+    for path in (ROOT / "sparkassets").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.ClassDef(body=body):
+                    for each in body:
+                        match each:
+                            case ast.Assign(targets=[ast.Name(id="topic")], value=ast.Constant(value=str(topic))):
+                                yield topic
+                case ast.keyword(arg="topic", value=ast.Constant(value=str(topic))):
+                    yield topic
+                case ast.keyword(arg="topic", value=ast.Name(id=name)) if name.isupper():
+                    yield getattr(__import__("sparkassets.state.refusals", fromlist=[name]), name)
+
+
+def chapters():
+    """The anchors of the page by level: its chapters, and their sections."""
+    lines = [line for line in page(TROUBLESHOOTING).splitlines() if line.startswith("##")]
+    found = dict(zip(lines, anchors(TROUBLESHOOTING)[1:], strict=True))
+    return [{anchor for line, anchor in found.items() if line.startswith(f"{level} ")} for level in ("##", "###")]
+
+
+def test_every_topic_has_a_section_and_every_section_a_topic():
+    outer, inner = chapters()
+    assert set(named_topics()) == inner
+    assert outer >= WAITS
+    assert 25 <= len(inner) + len(outer) <= 40
+
+
+@pytest.mark.parametrize("kind", SparkAssetsError.__subclasses__())
+def test_every_kind_of_error_has_a_topic_of_its_own(kind):
+    assert "topic" in vars(kind)
+
+
+@pytest.mark.parametrize(
+    ("error", "last"),
+    [
+        (StateError("gone", topic="lost-state"), "  help: docs/troubleshooting.md#lost-state"),
+        (StateError("bad", hint="look"), "  help: docs/troubleshooting.md#state-damaged"),
+        (InputError("no such day", hint="did you mean today?"), "  hint: did you mean today?"),
+    ],
+)
+def test_an_error_that_stops_a_command_names_its_section_last(error, last, capsys):
+    report_error(error, as_json=False)
+    assert capsys.readouterr().err.splitlines()[-1] == last
