@@ -1,6 +1,7 @@
-"""`make docs`: the pages of docs/ as a site, in `dist/site`.
+"""`make docs`: the pages of docs/ as a site, in `dist/site/<version>`.
 
-The pages are written to be read on GitHub. Here they are copied with the two pages that lie beside docs/, links to code
+The folders of other versions beside it are offered in the head of every page, by way of `dist/site/versions.json`. The
+pages are written to be read on GitHub. Here they are copied with the two pages that lie beside docs/, links to code
 become its name, and the index docs/README.md becomes the navigation: its headings are the tabs.
 """
 
@@ -12,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 HOME = Path(__file__).parent.parent
@@ -35,9 +37,23 @@ def main() -> int:
         path.write_text(localise(path.read_text(encoding="utf-8"), page), encoding="utf-8")
     config = (HOME / "zensical.toml").read_text(encoding="utf-8")
     nav = f"nav = {as_toml(navigation())}\n"
+    release = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    version = ".".join(release.split(".")[:2])
+    config = config.replace('site_dir = "site"', f'site_dir = "site/{version}"')
     (BUILD / "zensical.toml").write_text(config.replace("[project]\n", f"[project]\n{nav}", 1), encoding="utf-8")
     command = [str(Path(sys.executable).parent / "zensical"), "build", "--strict"]
-    return subprocess.run(command, cwd=BUILD, check=False).returncode  # noqa: S603  the tool of this environment
+    code = subprocess.run(command, cwd=BUILD, check=False).returncode  # noqa: S603  the tool of this environment
+    list_versions(BUILD / "site", newest=version)
+    return code
+
+
+def list_versions(site: Path, *, newest: str) -> None:
+    """Writes which versions of the site there are, and a start page that leads to the newest."""
+    folders = (path.name for path in site.iterdir() if re.fullmatch(r"\d+\.\d+", path.name))
+    found = sorted(folders, key=lambda name: [*map(int, name.split("."))], reverse=True)
+    listed = [{"version": each, "title": each, "aliases": ["latest"] if each == newest else []} for each in found]
+    (site / "versions.json").write_text(json.dumps(listed), encoding="utf-8")
+    (site / "index.html").write_text(f'<meta http-equiv="refresh" content="0; url={newest}/">', encoding="utf-8")
 
 
 def localise(text: str, page: str) -> str:
