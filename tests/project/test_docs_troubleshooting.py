@@ -1,11 +1,14 @@
 """docs/troubleshooting.md has a section for each topic of an error, and errors name no others."""
 
 import ast
+import re
 
 import pytest
 
 from sparkassets.cli.failures import report_error
 from sparkassets.errors import TROUBLESHOOTING, InputError, SparkAssetsError, StateError
+from tests.architecture.measures import source_files
+from tests.architecture.messages import messages
 from tests.documents import ROOT, page
 from tests.project.test_docs_links import anchors
 
@@ -27,6 +30,16 @@ def named_topics():
                     yield topic
                 case ast.keyword(arg="topic", value=ast.Name(id=name)) if name.isupper():
                     yield getattr(__import__("sparkassets.state.refusals", fromlist=[name]), name)
+
+
+OF_THE_SYSTEM = {"No space left on device", "Permission denied"}
+
+
+def quoted_messages():
+    """What the page quotes of messages, in italics: the parts between what differs each time."""
+    for text in re.findall(r"(?<![\w*])\*([^*]+)\*(?!\*)", page(TROUBLESHOOTING)):
+        parts = (part.strip(" ,:") for part in " ".join(text.split()).split("…"))
+        yield from (part for part in parts if " " in part and part not in OF_THE_SYSTEM)
 
 
 def chapters():
@@ -59,3 +72,10 @@ def test_every_kind_of_error_has_a_topic_of_its_own(kind):
 def test_an_error_that_stops_a_command_names_its_section_last(error, last, capsys):
     report_error(error, as_json=False)
     assert capsys.readouterr().err.splitlines()[-1] == last
+
+
+def test_a_message_that_the_page_quotes_is_one():
+    texts = [message.text for message in messages(source_files(ROOT / "sparkassets"))]
+    quoted = list(quoted_messages())
+    assert len(quoted) > 20
+    assert [part for part in quoted if not any(part in text for text in texts)] == []
