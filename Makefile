@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo docs pictures check test test-core test-sail test-spark matrix deep crash model lint bench peers measure schema lock release clean java always
+.PHONY: help demo docs pictures check test test-core test-sail test-spark matrix servers deep crash model lint bench peers measure schema lock release clean java always
 
 # Another Spark installation or virtual environment must not be mixed with the one made here.
 unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -17,6 +17,9 @@ SAIL_TESTS := tests/sail tests/e2e/test_demo.py \
 # The folders whose tests must pass where Spark is not installed.
 CORE_TESTS := $(wildcard tests/architecture tests/core tests/authoring tests/model tests/project tests/delta tests/sources tests/contracts tests/state tests/runtime tests/app tests/features tests/report tests/cli tests/testing tests/crash)
 
+# The last source that MinIO published.
+MINIO := v0.0.0-20260212201848-7aac2a2c5b7c
+
 # Of those with Spark each has a session of its own, which waits for much of its time.
 TWO_PROCESSES := --numprocesses 2
 
@@ -28,6 +31,7 @@ help:
 	@echo 'make check    lint, and for a minute the tests nearest to what changed since main (SINCE=main)'
 	@echo 'make test     tests without Spark, lint, tests with Sail, tests with Spark'
 	@echo 'make matrix   the tests of the main path on each version of Spark, or on one: SPARK=3.5'
+	@echo 'make servers  S3 by MinIO, which Go builds: drivers that are killed, a network that drops, a store that is busy'
 	@echo 'make deep     what is random, thirty times as long and elsewhere; what takes long, and more variants'
 	@echo 'make crash    drivers killed at every moment of a run, of which `make test` takes a sample'
 	@echo 'make model    the protocol of a run, its right rules and its wrong ones, in every state it can come to'
@@ -99,6 +103,14 @@ lint: .venv/.ready
 measure: .venv/.ready
 	@.venv/bin/python -m tests.architecture.measures
 
+servers: java .venv/.ready .servers/minio
+	@SPARKASSETS_MINIO=$(CURDIR)/.servers/minio .venv/bin/python -m pytest -p no:randomly -m 'deep or not deep' tests/servers \
+		$(patsubst %,tests/integration/test_%.py,s3 faults_on_s3 requests_on_s3 report_on_s3)
+
+.servers/minio:
+	@echo '== MinIO, built by Go'
+	@GOBIN=$(CURDIR)/.servers go install github.com/minio/minio@$(MINIO)
+
 bench: java .venv/.ready
 	@.venv/bin/python -m tests.benchmark
 
@@ -120,7 +132,7 @@ release: .venv/.ready
 	@echo 'tag the commit by hand, with the version of the wheel'
 
 clean:
-	@rm -rf .venv .venv-core .venv-docs .matrix .peers .venv.log .venv-core.log .venv-docs.log .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-core .venv-docs .matrix .peers .servers .venv.log .venv-core.log .venv-docs.log .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@rm -rf .import_linter_cache spark-warehouse metastore_db derby.log dist build
 	@find jobs sparkassets tests -name __pycache__ -type d -prune -exec rm -rf {} +
 

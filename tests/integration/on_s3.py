@@ -11,6 +11,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ from sparkassets.spark.session import open_session
 from tests.integration.orders import execute, function, marker, order, project, rows, sql, table, target
 
 BUCKET = "s3a://lake"
+KEY, SECRET = "testing", "testing-secret"
 DAILY = "SELECT DATE'2013-01-01' + INT(id % 2) AS day, 'a b/' || id % 2 AS place, id FROM range(6)"
 COLUMNS = "day DATE, place STRING, id BIGINT"
 UNSTEADY = """
@@ -50,25 +52,33 @@ def unsteady(spark):
 
 @contextlib.contextmanager
 def serving() -> Iterator[str]:
-    """The address of an S3 API with one bucket, in a process of its own."""
+    """The address of an S3 API with one bucket, in a process of its own: MinIO by `make servers`, else moto."""
     import boto3
 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     address = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+    os.environ |= {
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_REGION": "us-east-1",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": address,
+        "AWS_ALLOW_HTTP": "true",
+    }
+    with (
+        tempfile.TemporaryDirectory(prefix="minio-") as folder,
+        subprocess.Popen(
+            _server(port, folder),
+            env=os.environ | {"MINIO_ROOT_USER": KEY, "MINIO_ROOT_PASSWORD": SECRET},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as server,
+    ):
         try:
-            os.environ |= {
-                "AWS_ACCESS_KEY_ID": "testing",
-                "AWS_SECRET_ACCESS_KEY": "testing",
-                "AWS_REGION": "us-east-1",
-                "AWS_DEFAULT_REGION": "us-east-1",
-                "AWS_ENDPOINT_URL": address,
-                "AWS_ALLOW_HTTP": "true",
-            }
             while True:
+                assert server.poll() is None, f"{server.args} ended"
                 with contextlib.suppress(OSError):
                     socket.create_connection(("127.0.0.1", port)).close()
                     break
@@ -79,6 +89,13 @@ def serving() -> Iterator[str]:
             server.terminate()
 
 
+def _server(port: int, folder: str) -> list[str]:
+    """The command of a server that listens there."""
+    if minio := os.environ.get("SPARKASSETS_MINIO"):
+        return [minio, "server", "--quiet", "--address", f"127.0.0.1:{port}", folder]
+    return [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+
+
 def settings(address: str) -> dict[str, str]:
     return {
         "sparkassets.small_data": "true",
@@ -86,8 +103,8 @@ def settings(address: str) -> dict[str, str]:
         "spark.hadoop.fs.s3a.endpoint": address,
         "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
         "spark.hadoop.fs.s3a.path.style.access": "true",
-        "spark.hadoop.fs.s3a.access.key": "testing",
-        "spark.hadoop.fs.s3a.secret.key": "testing",
+        "spark.hadoop.fs.s3a.access.key": KEY,
+        "spark.hadoop.fs.s3a.secret.key": SECRET,
     }
 
 
