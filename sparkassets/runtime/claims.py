@@ -26,6 +26,7 @@ class RunClaimer:
     def __init__(self, invocation: Invocation, *, enlistment: ProcessEnlistment, ids: IdGenerator) -> None:
         self._invocation = invocation
         self._project = invocation.project
+        self._priorities = {name: asset.priority for name, asset in self._project.assets.items() if asset.priority}
         self._ledger = invocation.ledger
         self._active = invocation.active
         self._enlistment = enlistment
@@ -61,7 +62,7 @@ class RunClaimer:
 
         Without priorities they are not sorted, as each run is only planned when it is taken.
         """
-        priorities = {name: asset.priority for name, asset in self._project.assets.items() if asset.priority}
+        priorities = self._priorities
         return sorted(due, key=lambda run: -priorities.get(run.asset, 0)) if priorities else due
 
     def _claimable(self, due: Iterable[PlannedRun], context: PlanningContext) -> Iterator[PlannedRun]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from sparkassets.core.journal.state import ClaimState, State
+from sparkassets.core.journal.state import ClaimState, State, StateSearch
 from sparkassets.frozen import frozen
 from sparkassets.ports import Clock
 from sparkassets.processes import Process
@@ -75,10 +75,11 @@ class LeaseMonitor:
         self._alive = alive
         self._clock = clock
         self._sightings: dict[int, ClaimSighting] = {}
+        self._claimed = StateSearch(lambda asset: bool(asset.chain))
 
     def expired_claims(self, state: State, *, mine: frozenset[int]) -> frozenset[int]:
         """Fence tokens of open claims whose driver is gone; ``mine`` are this driver's own."""
-        return frozenset(claim.token for claim in _foreign_claims(state, mine) if self._is_expired(claim))
+        return frozenset(claim.token for claim in self._foreign_claims(state, mine) if self._is_expired(claim))
 
     def seconds_until_expiry(self, state: State, *, mine: frozenset[int]) -> float | None:
         """Seconds until the lease of a claim from another host may expire; None if no claim is in doubt.
@@ -87,7 +88,7 @@ class LeaseMonitor:
         """
         waits = [
             claim.entry.lease_seconds - (self._clock.monotonic() - sighting.since)
-            for claim in _foreign_claims(state, mine)
+            for claim in self._foreign_claims(state, mine)
             if (sighting := self._sightings.get(claim.token)) is not None and not sighting.was_renewed
         ]
         return max(0.0, min(waits)) if waits else None
@@ -106,9 +107,9 @@ class LeaseMonitor:
             return False
         return now - sighting.since > claim.entry.lease_seconds
 
-
-def _foreign_claims(state: State, mine: frozenset[int]) -> Iterator[ClaimState]:
-    for asset in state.assets.values():
-        for chain in asset.chains.values() if asset.chain else ():
-            if chain[-1].status == "open" and chain[-1].token not in mine:
-                yield chain[-1]
+    def _foreign_claims(self, state: State, mine: frozenset[int]) -> Iterator[ClaimState]:
+        """The open claims of other drivers."""
+        for asset in self._claimed.find(state):
+            for chain in asset.chains.values():
+                if chain[-1].status == "open" and chain[-1].token not in mine:
+                    yield chain[-1]

@@ -5,15 +5,19 @@ That of compiled assets, runs due at once and commits to the journal is measured
 
 from __future__ import annotations
 
+import gc
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from sparkassets.cli import OBJECTS_BETWEEN_LOOKS
 from tests.benchmark import bench_events, bench_fragments, bench_keys, bench_planner, bench_sources
 from tests.benchmark.figures import record_growth
 
 REPEATS = 3
+
+gc.set_threshold(OBJECTS_BETWEEN_LOOKS)  # as the command does
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ process of its own. ``python -m tests.benchmark.bench_waves 86400`` has the tick
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import resource
@@ -19,6 +20,7 @@ from typing import NamedTuple
 
 import psutil
 
+from sparkassets.cli import OBJECTS_BETWEEN_LOOKS
 from sparkassets.ports import HistoryQuery
 from sparkassets.processes import this_process
 from sparkassets.runtime.driver_work import DueWork
@@ -35,6 +37,8 @@ GOALS = {1000: 6.0, 10_000: 60.0}
 TOGETHER, DRIVERS, GOAL_RATE = 2000, 4, 150
 TICKS, GOAL_MEGABYTES = int(sys.argv[1]) if sys.argv[1:] else 2000, 400
 SIZED = (500, 10_000)
+
+gc.set_threshold(OBJECTS_BETWEEN_LOOKS)  # as the command does
 
 
 class Cost(NamedTuple):

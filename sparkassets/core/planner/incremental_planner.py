@@ -9,17 +9,16 @@ change it. `sparkassets.core.planner.planner.make_plan` makes the same plan from
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush
-from itertools import chain, compress, repeat
-from operator import is_not
 
 from sparkassets.core.conditions import datasets
 from sparkassets.core.instants import from_unix, to_unix
+from sparkassets.core.journal.state import StateSearch, changed_keys
 from sparkassets.core.planner.batch.run_pools import find_pool_members
 from sparkassets.core.planner.plan import Plan, PlannedRun, RunQueue
 from sparkassets.core.planner.planner import assemble_plan, decide_asset
-from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext
+from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext, may_skip_partitions
 from sparkassets.core.spec.asset_graph import upstream_edges
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
@@ -47,6 +46,7 @@ class IncrementalPlanner:
             for uri in _dataset_uris(asset, project):
                 self._readers.setdefault(uri, []).append(asset.name)
         self._pool_members = find_pool_members(project)
+        self._marked = StateSearch(may_skip_partitions)
         self._last_context: PlanningContext | None = None
         self._plan: Plan | None = None
         self._alarms: list[tuple[int, str]] = []  # a heap of (instant, asset), replaced alarms among them
@@ -86,7 +86,7 @@ class IncrementalPlanner:
 
         Due assets are left with the time at which they were planned: `plan` and `queue_runs` bring them up to date.
         """
-        last = self._last_context
+        last, context.marked = self._last_context, self._marked.find(context.state)
         if last is None or not _differ_in_state_only(last, context):
             dirty: Iterable[str] = self._names
             self._plan, self._alarms, self._wakes = None, [], {}
@@ -105,12 +105,12 @@ class IncrementalPlanner:
             dirty.add(name)
             dirty.update(self._downstream[name])
         if before is not after:
-            for name in _changed_keys(before.assets, after.assets):
+            for name in changed_keys(before.assets, after.assets):
                 if name in self._place_of:
                     dirty.add(name)
                     dirty.update(self._downstream[name])
                     dirty.update(self._pool_members.get(context.project.assets[name].pool, ()))
-            for uri in _changed_keys(before.datasets, after.datasets):
+            for uri in changed_keys(before.datasets, after.datasets):
                 dirty.update(self._readers.get(uri, ()))
         time = max(context.now, context.clock)
         while self._alarms and self._alarms[0][0] <= time:
@@ -209,15 +209,6 @@ def _assets_with_changed_segments(earlier: ProjectSpec, later: ProjectSpec) -> l
     if earlier is later:
         return []
     return [name for name, asset in later.assets.items() if earlier.assets[name] is not asset]
-
-
-def _changed_keys(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:
-    """Yields the keys of ``after`` whose value is another object than in ``before``.
-
-    It compares by position, at the speed of C: the fold keeps the order of keys and adds new ones at the end. In
-    another order it would yield too many keys, never too few, as no two keys share a value.
-    """
-    return compress(after, map(is_not, after.values(), chain(before.values(), repeat(None))))
 
 
 def _dataset_uris(asset: AssetSpec, project: ProjectSpec) -> set[str]:

@@ -103,6 +103,11 @@ CheckAvailability = Callable[[AssetSpec, TablePosition, int], ChangeAvailability
 """Says which changes the log of an asset's table still holds, from a position (exclusive) to a version (inclusive)."""
 
 
+def may_skip_partitions(state: AssetState) -> bool:
+    """Whether marks or withheld partitions may waive partitions of the asset."""
+    return bool(state.marks or state.withheld)
+
+
 @frozen
 class UpstreamBarrier:
     """Partitions that cannot come because they, or some of their inlets, failed or are withheld.
@@ -167,6 +172,7 @@ class PlanningContext:
         check_availability: Checks whether the changes that a run would read are still in the log; None skips it.
         stored_columns: Returns the known columns of an asset's table; None where tables are not inspected.
         decisions: Decision by asset, filled upstream first.
+        marked: The assets of `may_skip_partitions`; None where nobody has searched for them yet.
     """
 
     project: ProjectSpec
@@ -184,6 +190,7 @@ class PlanningContext:
     check_availability: CheckAvailability | None = None
     stored_columns: StoredColumns | None = None
     decisions: dict[str, AssetDecision] = field(default_factory=dict)
+    marked: Collection[AssetState] | None = None
     _finished: dict[Partitioning, PartitionSet] = field(default_factory=dict)
     _rollovers: dict[Partitioning, int | None] = field(default_factory=dict)
     _possible: Mapping[str, PartitionSet] | None = None
@@ -230,7 +237,9 @@ class PlanningContext:
     def waived_partitions(self) -> Mapping[str, PartitionSet]:
         """Partitions by asset that are skipped and absent, so that no consumer waits for them."""
         if self._waived is None:
-            marked = (state for state in self.state.assets.values() if state.marks or state.withheld)
+            marked = self.marked
+            if marked is None:
+                marked = [state for state in self.state.assets.values() if may_skip_partitions(state)]
             found = {state.name: self._find_skipped(state) for state in marked if state.name in self.project.assets}
             self._waived = {name: parts for name, parts in found.items() if parts}
         return self._waived
