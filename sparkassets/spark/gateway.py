@@ -10,8 +10,9 @@ import logging
 import os
 import signal
 import sys
+import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,12 @@ from sparkassets.processes import Process, read_start_time
 from sparkassets.spark.failures import is_out_of_reach
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Observation, SparkSession
+
+
+_OBSERVATION_SECONDS = 5.0
+_POLL_SECONDS = 0.002
+"""How long figures of an ended action may take, and how often they are asked for."""
 
 
 def is_submitted() -> bool:
@@ -68,6 +74,26 @@ def delta_version(session: SparkSession) -> str:
         return str(package.VERSION())
     except (Py4JError, TypeError):
         return ""
+
+
+def read_observation(observation: Observation) -> Mapping[str, Any] | None:
+    """The figures of an observed action that has ended; None if Spark does not deliver them in time.
+
+    pyspark's own way waits for ever, although Spark may drop events when it has too many of them.
+    """
+    from py4j.protocol import Py4JError
+
+    try:
+        future = observation._jo.future()  # noqa: SLF001  pyspark has no other way
+        deadline = time.monotonic() + _OBSERVATION_SECONDS
+        while not future.isCompleted():
+            if time.monotonic() > deadline:
+                return None
+            time.sleep(_POLL_SECONDS)
+    except Py4JError:  # Spark 3.5 has no such future
+        return None
+    figures: Mapping[str, Any] = observation.get
+    return figures
 
 
 def add_jars(jars: Sequence[Path]) -> None:

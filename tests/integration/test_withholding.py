@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -44,6 +45,7 @@ pytestmark = pytest.mark.spark
 
 DAYS = [f"2025-01-0{day}" for day in (1, 2, 3)]
 REGIONS = ["de", "nl"]
+THREE_DAYS = "2025-01-01..2025-01-03"
 Line = tuple[str, str, int | None, str | None, int]
 """Day, region, a number, a text, and a number of its own."""
 
@@ -368,11 +370,19 @@ def test_columns_and_freshness_are_judged(engine, tmp_path):
 # --------------------------------------------------------------------------- in how many passes
 
 
-def passes(spark: Any, engine: SparkEngine, asset: AssetSpec, lines: Sequence[Line], **more: Any) -> int:
+def passes(
+    spark: Any,
+    engine: SparkEngine,
+    asset: AssetSpec,
+    lines: Sequence[Line],
+    *,
+    keys: str | None = THREE_DAYS,
+    **more: Any,
+) -> int:
     """How many queries a run takes of a table that is there."""
     made = replace(asset, **sql(values(lines)))
     before = max(queries(spark), default=-1)
-    run(engine, replace(orders.order(made, keys="2025-01-01..2025-01-03"), **more))
+    run(engine, replace(orders.order(made, keys=keys), **more))
     return sum(number > before for number in queries(spark))
 
 
@@ -402,6 +412,55 @@ def test_rules_cost_one_query_however_rows_land_and_these_are_staged_once(spark,
         assert len(written) == (1 if write else 0)
     bare = taken.pop("bare")
     assert {name: count - bare for name, count in taken.items()} == {"one": 1, "three": 1, "unique": 2}
+
+
+def test_rows_of_one_partition_are_measured_by_the_write_and_only_uniqueness_takes_a_query(spark, engine, tmp_path):
+    unique = ValidationRule("unique(place)", UniqueCheck(("place",)))
+    taken = {}
+    for name, rules in (("bare", ()), ("one", (NOT_NULL,)), ("unique", (NOT_NULL, unique))):
+        made = table(name, tmp_path, rules=rules)
+        for _ in range(2):
+            taken[name] = passes(spark, engine, made, GOOD, keys=None)
+    assert {name: count - taken["bare"] for name, count in taken.items()} == {"bare": 0, "one": 0, "unique": 1}
+
+
+OBSERVED = (
+    NotNullCheck(("n",)),
+    AcceptedCheck("s", ("a", "b")),
+    RangeCheck("n", 0, 5),
+    SqlCheck("n % 2 = 0"),
+    SqlCheck("max(n) < 9", "partition"),
+    SqlCheck("count(DISTINCT n) < 9", "run"),
+    RowCountCheck(min=1),
+    UniqueCheck(("n",)),
+    FreshnessCheck("day", Duration.parse("1d")),
+)
+
+
+@pytest.mark.parametrize("lines", [GOOD, POISONED, []], ids=["good", "poisoned", "none"])
+@pytest.mark.parametrize("removes", [False, True], ids=["judged", "taken away"])
+def test_a_write_measures_what_a_query_measures(engine, tmp_path, monkeypatch, lines, removes):
+    checks = [check for check in OBSERVED if not removes or check.kind != "freshness"]
+    rules = [
+        ValidationRule(f"rule {number}", check, "drop" if removes and number < 3 else "warn", None, where)
+        for number, (check, where) in enumerate(itertools.product(checks, ("", "region = 'de'")))
+        if not (where and isinstance(check, RowCountCheck))
+    ]
+    judged = []
+    for name in ("observed", "asked"):
+        made = replace(table(name, tmp_path, rules=tuple(rules)), **sql(values(lines)))
+        judged.append(run(engine, orders.order(made)))
+        monkeypatch.setattr("sparkassets.spark.targets.driver_staging.plan_observation", lambda *_: None)
+    assert judged[0] == judged[1]
+    assert judged[0].verdicts
+
+
+@pytest.mark.parametrize("condition", ["1 / (n - 1) > 0", "CAST(s AS INT) > 0"])
+def test_a_condition_that_fails_while_rows_are_written_names_its_rule(engine, tmp_path, condition):
+    made = table("t", tmp_path, rules=(NOT_NULL, ValidationRule("odd", SqlCheck(condition))), **sql(values(GOOD)))
+    with pytest.raises(RunError, match=r"the result of t: odd: \[(DIVIDE_BY_ZERO|CAST_INVALID_INPUT)"):
+        run(engine, orders.order(made))
+    assert not DeltaTable.is_deltatable(made.storage.path)
 
 
 def test_rows_are_compared_with_those_before_only_where_there_are_as_many(spark, engine, tmp_path):

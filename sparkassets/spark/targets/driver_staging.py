@@ -25,9 +25,10 @@ from sparkassets.spark.partition_guard import guard_for
 from sparkassets.spark.table_locations import path_of
 from sparkassets.spark.targets import staging_layout
 from sparkassets.spark.targets.file_merge import FileMerge, plan_file_merge
+from sparkassets.spark.targets.judged_rows import keys_of
 from sparkassets.spark.targets.unchanged_partitions import find_unchanged_before_commit
 from sparkassets.spark.upserts.key_merge import KeyMerge
-from sparkassets.spark.validation import RowRules
+from sparkassets.spark.validation import ObservedFigures, RowRules, RuleObservation, plan_observation
 from sparkassets.spark.versions import rebalance
 from sparkassets.spark.writes import PlannedWrite, layout_of
 
@@ -57,6 +58,7 @@ class DriverStaging:
         attempt: Whose files they are.
         dropped_paths: Staged files that no commit will hold.
         merge: The merge that the files come from; None for rows that are written as they are.
+        observed: What the write measured of the rules; None where a query has to measure them.
     """
 
     computation: SparkComputation
@@ -69,6 +71,7 @@ class DriverStaging:
     unchanged: UnchangedFiles | None = None
     dropped_paths: frozenset[str] = frozenset()
     merge: FileMerge | None = None
+    observed: ObservedFigures | None = None
 
     @property
     def folder(self) -> str:
@@ -127,10 +130,16 @@ def stage_rows(
     rows = rows_to_stage(planned, fields, table, replaced.mixed, rules)
     if rows is None:
         return None
-    attempt = attempt_of(planned.asset, marker)
-    files = write_staged(computation, planned, rows, attempt, fields=fields, table=table)
+    attempt, observation = attempt_of(planned.asset, marker), None
+    if rules is not None and not replaced.mixed:  # copied rows are not to be judged
+        observation = plan_observation(rows, rules, keys_of(computation.order, rules, rows.schema))
+    files = write_staged(computation, planned, rows, attempt, fields=fields, table=table, observation=observation)
     staged = DriverStaging(computation, planned, table, files, fields, replaced, attempt)
-    return staged if rules is not None else _find_unchanged(staged)
+    if rules is None:
+        return _find_unchanged(staged)
+    if observation is not None and files:
+        return replace(staged, observed=observation.read_figures(sum(file.rows for file in files)))
+    return staged
 
 
 def _stage_merge(
@@ -273,6 +282,7 @@ def write_staged(
     fields: Sequence[Mapping[str, Any]],
     table: DeltaTable | None,
     part: str = "",
+    observation: RuleObservation | None = None,
 ) -> Sequence[StagedFile]:
     """Writes the rows into the attempt's folder and returns the files; after a failure nothing is left behind.
 
@@ -284,12 +294,14 @@ def write_staged(
         fields: The columns of the table.
         table: The table to land in; None for a new one.
         part: A folder within the attempt's, for rows that are staged a second time.
+        observation: Measures rules meanwhile.
     """
     path, layout = path_of(planned.asset), layout_of(planned.asset, planned.schema, planned.table)
     folder = f"{attempt.folder}/{part}" if part else attempt.folder
     properties = {} if table is None else table.metadata().configuration
     try:
-        _write_parquet(planned, rows, f"{path}/{folder}", [*staging_layout.separating_columns(rows), *layout])
+        folders = [*staging_layout.separating_columns(rows), *layout]
+        _write_parquet(planned, rows, f"{path}/{folder}", folders, observation)
         computation.inlets.check_files()
         files = list_staged_files(path, attempt, schema={"fields": fields}, layout=layout, properties=properties)
     except BaseException as error:
@@ -357,7 +369,9 @@ def rows_to_stage(
     return staging_layout.add_copied(marked, planned, table, files=mixed)
 
 
-def _write_parquet(planned: PlannedWrite, rows: DataFrame, folder: str, layout: Sequence[str]) -> None:
+def _write_parquet(
+    planned: PlannedWrite, rows: DataFrame, folder: str, layout: Sequence[str], observation: RuleObservation | None
+) -> None:
     """Writes the rows; those of one folder of the table go into as few files as their size allows."""
     from pyspark.sql import functions as sql
 
@@ -371,9 +385,12 @@ def _write_parquet(planned: PlannedWrite, rows: DataFrame, folder: str, layout: 
             rows = rebalance(rows, layout)
         else:
             rows = rows.repartition(*map(sqltext.name, layout))
+    if observation is not None:
+        rows = observation.attach(rows)
     options = {**KEEPS_BOUNDS, **scratch.staging_options(rows.sparkSession, folder)}
     writer = rows.write.format("parquet").mode("error").options(**options)
     try:
         (writer.partitionBy(*layout) if layout else writer).save(folder)
     except Exception as error:
-        raise planned.explain_error(error) from error
+        explained = observation.explain_error(error) if observation is not None else None
+        raise explained or planned.explain_error(error) from error

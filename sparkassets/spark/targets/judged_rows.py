@@ -6,7 +6,7 @@ there twice. Rows of runs that never reached their own commit are recognised by 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -28,7 +28,15 @@ from sparkassets.spark.scratch import ScratchRows, attempt_of, discard_scratch
 from sparkassets.spark.table_locations import location_of, save_rows
 from sparkassets.spark.targets.spark_commit import marker_options
 from sparkassets.spark.upserts.staged_rows import EVERY_ROW, KeptRows
-from sparkassets.spark.validation import STAYS, TAKEN, CheckCaller, PartitionGrouping, RowRules, measure
+from sparkassets.spark.validation import (
+    STAYS,
+    TAKEN,
+    CheckCaller,
+    ObservedFigures,
+    PartitionGrouping,
+    RowRules,
+    measure,
+)
 from sparkassets.spark.writes import choose_judged_rows
 
 if TYPE_CHECKING:
@@ -53,17 +61,30 @@ def find_rules(order: RunOrder, inlets: ReadInlets, packages: Collection[str]) -
 
 
 def judge_rows(order: RunOrder, rules: RowRules, rows: DataFrame) -> RunJudgement:
+    """The judgement of `judge_staged` for rows that nothing has measured."""
+    return judge_staged(order, rules, lambda: rows, None)
+
+
+def judge_staged(
+    order: RunOrder, rules: RowRules, read_rows: Callable[[], DataFrame], observed: ObservedFigures | None
+) -> RunJudgement:
     """Measures the rows, and judges which partitions of the run are published.
 
     Partitions of segments that the run was to discover, and that have no rows, are not judged.
 
+    Args:
+        order: The run.
+        rules: Its rules.
+        read_rows: Reads the staged rows.
+        observed: What the write of these rows measured; None where a query has to.
+
     Raises:
         RunError: A rule does not fit such rows, or Spark fails.
     """
-    keys = keys_of(order, rules, rows.schema)
-    tallies = measure(rows, rules, keys)
+    keys = keys_of(order, rules, read_rows().schema) if observed is None else observed.keys
+    tallies = measure(read_rows, rules, keys, observed)
     absent = (
-        order.discovered_partitions - _find_partitions_with_rows(order, rows)
+        order.discovered_partitions - _find_partitions_with_rows(order, read_rows())
         if order.discovered_partitions
         else NOTHING
     )

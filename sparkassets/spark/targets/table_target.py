@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from sparkassets.core.iterations import ROWS, iteration_folder
@@ -45,7 +45,7 @@ from sparkassets.spark.targets.driver_staging import (
 from sparkassets.spark.targets.judged_rows import (
     JudgedStaging,
     find_rules,
-    judge_rows,
+    judge_staged,
     keys_of,
     release_judged,
     stage_judged,
@@ -55,7 +55,7 @@ from sparkassets.spark.targets.unchanged_partitions import (
     find_unchanged_by_spark_commit,
     find_unchanged_in_catalog,
 )
-from sparkassets.spark.validation import TAKEN, RowRules
+from sparkassets.spark.validation import TAKEN, ObservedFigures, RowRules
 from sparkassets.spark.workplace import SparkWorkplace
 from sparkassets.spark.writes import PlannedWrite, check_schema, mode_of, plan_write
 
@@ -152,9 +152,11 @@ class TableTarget:
             if rules is None:
                 self._prepared = (marker, self._prepare_unjudged(session, table_computation, table, marker))
                 return None
-            staged, commit = self._prepare_judged(session, table_computation, table, marker, rules)
+            read_rows, observed, commit = self._prepare_judged(session, table_computation, table, marker, rules)
             self._prepared = (marker, commit)
-            return None if marker.judgement is not None else judge_rows(table_computation.order, rules, staged)
+            if marker.judgement is not None:
+                return None
+            return judge_staged(table_computation.order, rules, read_rows, observed)
 
     def _prepare_unjudged(
         self, session: SparkSession, computation: SparkComputation, table: OpenedTable | None, marker: CommitMarker
@@ -190,30 +192,31 @@ class TableTarget:
         table: OpenedTable | None,
         marker: CommitMarker,
         rules: RowRules,
-    ) -> tuple[DataFrame, Commit]:
-        """Stages the rows; returns those that rules judge, and what commits the ones to publish.
+    ) -> tuple[Callable[[], DataFrame], ObservedFigures | None, Commit]:
+        """Stages the rows; returns how to read those that rules judge, what was measured, and what commits the rest.
 
         The commit puts rows into quarantine first: if that fails, nothing is published.
         """
-        staged, planned = None, marker
+        staged, planned, observed = None, marker, None
         if not self._in_catalog and not mode_of(self._asset).by_spark:  # such a mode's chosen rows are judged
             _, planned, staged = self._stage(session, computation, table, marker, rules=rules)
         publish: Commit
         if staged is not None:
-            rows, publish = own_rows(staged), partial(_publish, staged, planned)
+            read_rows, publish = cache(partial(own_rows, staged)), partial(_publish, staged, planned)
+            observed = staged.observed
         else:
             judged = stage_judged(computation, rules, marker=marker)
             self._resources.callback(release_judged, computation, marker)
-            rows, publish = judged.read_judged(), partial(self._commit_judged, session, judged)
+            read_rows, publish = cache(judged.read_judged), partial(self._commit_judged, session, judged)
 
         def commit(marker: CommitMarker) -> None:
-            if judged_rows.is_needed(marker) and TAKEN in rows.columns:
+            if judged_rows.is_needed(marker) and TAKEN in (rows := read_rows()).columns:
                 self._enlist()
                 keys = keys_of(computation.order, rules, rows.schema)
                 judged_rows.keep_quarantined(rows, rules, computation.order, keys, marker=marker)
             publish(marker)
 
-        return rows, commit
+        return read_rows, observed, commit
 
     def _stage(
         self,

@@ -1,16 +1,16 @@
 """Measures rules on rows: one aggregation by partition for all of them, and another for uniqueness.
 
-Every figure is a value of a row that Spark returns. `observe` is not used, because it silently returns nothing
-where the rows go through a temporary view (on Spark Connect). A missing figure is a failure.
+Every figure is a value of a row that Spark returns, and a missing one is a failure. What the write of the rows has
+measured already (`observation`) is not measured again.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import count
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.core.instants import format_instant, from_unix, to_unix
@@ -27,14 +27,22 @@ from sparkassets.core.validations import (
     SqlCheck,
     UniqueCheck,
     ValidationRule,
-    row_removing_rules,
 )
 from sparkassets.errors import RunError, SparkAssetsError
-from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
 from sparkassets.spark.failures import run_error
+from sparkassets.spark.validation.observation import ObservedFigures
 from sparkassets.spark.validation.partition_grouping import PartitionGrouping
-from sparkassets.spark.validation.row_rules import STAYS, TAKEN, RowRules, as_column, rule_error
+from sparkassets.spark.validation.row_rules import TAKEN, RowRules, as_column, rule_error
+from sparkassets.spark.validation.rule_plans import (
+    ROW_COUNT,
+    Figures,
+    RulePlan,
+    RulePlans,
+    failing_condition,
+    plan_rules,
+    shared_columns,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row
@@ -44,26 +52,28 @@ _MOST_SHOWN: Final = 20
 _MOST_ROWS: Final = 2_000
 """Failing rows shown of one rule, whatever the number of partitions."""
 _ROW_NUMBER: Final = "sparkassets_place"
-_ROW_COUNT: Final = "rows"
-
-Figures = Mapping[str, Any]
 
 
-def measure(frame: DataFrame, rules: RowRules, keys: PartitionGrouping) -> tuple[RuleTally, ...]:
+def measure(
+    read_rows: Callable[[], DataFrame],
+    rules: RowRules,
+    keys: PartitionGrouping,
+    observed: ObservedFigures | None = None,
+) -> tuple[RuleTally, ...]:
     """The tallies of the rules of ``rules``, by partition; one for the whole run where a rule is about that.
 
     Args:
-        frame: All rows; where rules take rows away, with the column `TAKEN`.
+        read_rows: Reads all rows; where rules take rows away, with the column `TAKEN`.
         rules: The rules.
         keys: How rows are grouped into partitions.
+        observed: What the write of the rows measured. Rows are then only read for uniqueness and for samples.
 
     Raises:
         RunError: A rule cannot be asked of such rows, or Spark says something else.
     """
-    has_taken = TAKEN in frame.columns
-    measurement = _RuleMeasurement(rules.join_foreign_keys(frame), rules, keys, has_taken=has_taken)
+    measurement = _RuleMeasurement(read_rows, rules, keys)
     try:
-        return tuple(measurement.add_samples(list(measurement.tallies())))
+        return tuple(measurement.add_samples(list(measurement.tallies(observed))))
     except SparkAssetsError:
         raise
     except Exception as error:
@@ -72,67 +82,71 @@ def measure(frame: DataFrame, rules: RowRules, keys: PartitionGrouping) -> tuple
 
 def shared_plan(frame: DataFrame, rules: RowRules, keys: PartitionGrouping) -> DataFrame:
     """The aggregation that all rules of `measure` share: a row for each partition, a column for each figure."""
-    measuring = _RuleMeasurement(rules.join_foreign_keys(frame), rules, keys, has_taken=TAKEN in frame.columns)
-    return measuring.aggregate_shared(measuring.plans())
+    joined = rules.join_foreign_keys(frame)
+    return _aggregate_by_partition(joined, keys, shared_columns(plan_rules(joined, rules, keys)))
 
 
 class _RuleMeasurement:
-    """One measurement of rows.
+    """One measurement of rows; arguments as of `measure`."""
 
-    Args:
-        frame: As of `measure`, with the columns for foreign keys.
-        asked: As of `measure`.
-        keys: As of `measure`.
-        has_taken: Whether rows have the column `TAKEN`.
-    """
-
-    def __init__(self, frame: DataFrame, rules: RowRules, keys: PartitionGrouping, *, has_taken: bool) -> None:
-        self._frame = frame
+    def __init__(self, read_rows: Callable[[], DataFrame], rules: RowRules, keys: PartitionGrouping) -> None:
+        self._read_rows = read_rows
         self._rules = rules
         self._keys = keys
-        self._has_taken = has_taken
-        self._names = (f"f{number}" for number in count())
 
-    def tallies(self) -> Iterator[RuleTally]:
+    @cached_property
+    def _frame(self) -> DataFrame:
+        """The rows, with the columns for foreign keys."""
+        return self._rules.join_foreign_keys(self._read_rows())
+
+    def tallies(self, observed: ObservedFigures | None) -> Iterator[RuleTally]:
         """The measurements of all rules.
 
         Raises:
             RunError: A rule does not fit the rows; names that rule.
         """
-        plans = self.plans()
-        try:
-            shared = self._read_figures(self.aggregate_shared(plans).collect()) if plans else {}
-        except SparkAssetsError:
-            raise
-        except Exception as error:
-            raise self._find_faulty_rule(plans, error) from error
+        plans, shared = self._measure_shared() if observed is None else _share_observed(observed)
         for rule in self._rules.rules:
             if isinstance(rule.check, HasColumnsCheck):
                 yield self._tally_columns(rule, rule.check)
         for rule, plan in plans:
             try:
-                yield from plan.tallies(self, rule, shared)
+                yield from self._tally(rule, plan, shared)
             except SparkAssetsError:
                 raise
             except Exception as error:
                 raise rule_error(error, rule, owner=self._rules.owner) from error
 
-    def plans(self) -> list[tuple[ValidationRule, _RulePlan]]:
-        """The plan of each rule that needs rows; rules about columns do not."""
-        return [
-            (rule, self._plan_rule(rule)) for rule in self._rules.rules if not isinstance(rule.check, HasColumnsCheck)
-        ]
+    def _measure_shared(self) -> tuple[RulePlans, Mapping[PartitionSet, Figures]]:
+        """The plans of the rules, and the figures by partition, from the one query for all of them."""
+        plans = plan_rules(self._frame, self._rules, self._keys)
+        if not plans:
+            return plans, {}
+        try:
+            rows = _aggregate_by_partition(self._frame, self._keys, shared_columns(plans)).collect()
+        except Exception as error:
+            raise self._find_faulty_rule(plans, error) from error
+        return plans, self._read_figures(rows)
 
-    def aggregate_shared(self, plans: Sequence[tuple[ValidationRule, _RulePlan]]) -> DataFrame:
-        """The one aggregation for all plans: a row for each partition, a column for each figure."""
-        columns = {name: column for _, plan in plans for name, column in plan.columns.items()}
-        return self._aggregate_by_partition(self._frame, columns)
+    def _tally(
+        self, rule: ValidationRule, plan: RulePlan, shared: Mapping[PartitionSet, Figures]
+    ) -> Iterator[RuleTally]:
+        """The measurements of one rule by partition, from the figures of the shared aggregation."""
+        match rule.check:
+            case FreshnessCheck():
+                return self._tally_freshness(rule, plan, shared)
+            case UniqueCheck():
+                return self._tally_unique(rule, plan, shared)
+        if rule.check.scope == "row" or isinstance(rule.check, RowCountCheck):
+            return self._tally_counts(rule, plan, shared)
+        return self._tally_condition(rule, plan, shared)
 
-    def _find_faulty_rule(self, plans: Sequence[tuple[ValidationRule, _RulePlan]], error: Exception) -> RunError:
+    def _find_faulty_rule(self, plans: RulePlans, error: Exception) -> RunError:
         """The error for the first rule that also fails alone, because Spark's error about all of them names none."""
         for rule, plan in plans:
             try:
-                self._aggregate_by_partition(self._frame, plan.columns).schema  # noqa: B018  has Spark look at it
+                aggregated = _aggregate_by_partition(self._frame, self._keys, shared_columns([(rule, plan)]))
+                aggregated.schema  # noqa: B018  has Spark look at it
             except Exception as rule_failure:  # noqa: BLE001  what it says is handed on
                 return rule_error(rule_failure, rule, owner=self._rules.owner)
         return run_error(error, what=f"{self._rules.owner} cannot be validated")
@@ -155,67 +169,6 @@ class _RuleMeasurement:
         spelling: str = field.dataType.simpleString()
         return spelling
 
-    def _plan_rule(self, rule: ValidationRule) -> _RulePlan:
-        """The aggregates that measure one rule, under names of their own, so that all rules share one job.
-
-        They are SQL as far as possible: py4j takes some twenty calls for each method of a column, and three for a text.
-        Counts the rows that the rule looks at, and, by its kind, the failing rows, the newest time or the value of its
-        condition. A condition joins the shared job only if it judges the same groups of rows; else it needs one of its
-        own.
-        """
-        from pyspark.sql import functions as sql
-
-        check, applies_to = rule.check, self._rules.applies_to_condition(rule, has_taken=self._has_taken)
-        checked = _ROW_COUNT if applies_to is None else next(self._names)
-        columns = {} if applies_to is None else {checked: sql.count_if(applies_to)}
-        if isinstance(check, RowCountCheck):
-            return _RulePlan(checked, columns)
-        if check.scope == "row":
-            failing = next(self._names)
-            return _RulePlan(checked, {**columns, failing: sql.count_if(self._failing_condition(rule))}, failing)
-        if isinstance(check, FreshnessCheck):
-            newest = next(self._names)
-            micros = self._microseconds(rule, check.column)
-            return _RulePlan(checked, {**columns, newest: sql.max(_null_unless(micros, applies_to))}, newest)
-        own = None
-        in_shared = applies_to is None and (check.scope == "partition" or not self._keys.keys)
-        if in_shared and isinstance(check, SqlCheck | RegisteredCheck) and check.condition:
-            own = next(self._names)
-            columns[own] = sql.expr(check.condition)
-        return _RulePlan(checked, columns, own, applies_to=applies_to)
-
-    def _failing_condition(self, rule: ValidationRule) -> Column:
-        """A column that is true of rows that fail the rule.
-
-        If rules take rows away, `TAKEN` holds the number of the rule that took a row; all other rules judge what is
-        left.
-        """
-        from pyspark.sql import functions as sql
-
-        removing_rules = row_removing_rules(self._rules.rules)
-        if rule in removing_rules and self._has_taken:
-            return sql.expr(f"{TAKEN} = {removing_rules.index(rule) + 1}")
-        failing = self._rules.bad_rows(rule, self._frame)
-        return sql.expr(f"{TAKEN} = {STAYS}") & failing if self._has_taken else failing
-
-    def _microseconds(self, rule: ValidationRule, column: str) -> Column:
-        """The column's date or time as microseconds since 1970; one without a zone is read in the rules' zone."""
-        from pyspark.sql import functions as sql
-
-        name, kind = self._rules.column(rule, self._frame, column)
-        time = f"CAST({sqltext.name(name)} AS TIMESTAMP)"
-        if kind != "timestamp":
-            time = f"to_utc_timestamp({time}, {sqltext.text(self._rules.timezone)})"
-        return sql.expr(f"unix_micros({time})")
-
-    def _aggregate_by_partition(self, frame: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
-        """Aggregates the columns, by name, for each partition that has rows."""
-        from pyspark.sql import functions as sql
-
-        keys = [sql.expr(key) for key in self._keys.keys]
-        aggregated = frame.groupBy(*keys).agg(sql.expr("count(1)"), *columns.values())
-        return aggregated.toDF(*(f"k{number}" for number in range(len(keys))), _ROW_COUNT, *columns)
-
     def _read_figures(self, rows: Sequence[Row]) -> dict[PartitionSet, Figures]:
         """The measured numbers by partition, from one row of aggregates each.
 
@@ -236,8 +189,8 @@ class _RuleMeasurement:
     def _run_partitions(self) -> PartitionSet:
         return PartitionSet.union(self._keys.partitions)
 
-    def tally_counts(
-        self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
+    def _tally_counts(
+        self, rule: ValidationRule, plan: RulePlan, shared: Mapping[PartitionSet, Figures]
     ) -> Iterator[RuleTally]:
         """The measurement of a rule that counts rows, by partition; for a rule of the run the sum."""
         tallies = {
@@ -251,8 +204,8 @@ class _RuleMeasurement:
         for partition, (checked, failing) in tallies.items():
             yield RuleTally(rule.name, partition, checked, failing)
 
-    def tally_freshness(
-        self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
+    def _tally_freshness(
+        self, rule: ValidationRule, plan: RulePlan, shared: Mapping[PartitionSet, Figures]
     ) -> Iterator[RuleTally]:
         """The measurement of a rule about the newest value: failing where that is older than the rule allows.
 
@@ -271,8 +224,8 @@ class _RuleMeasurement:
             text = _describe_stale(value, oldest) if checked else ""
             yield RuleTally(rule.name, partition, checked, int(bool(text)), text)
 
-    def tally_unique(
-        self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
+    def _tally_unique(
+        self, rule: ValidationRule, plan: RulePlan, shared: Mapping[PartitionSet, Figures]
     ) -> Iterator[RuleTally]:
         """The measurement of a rule about uniqueness: how many rows share their values with another row."""
         from pyspark.sql import functions as sql
@@ -287,11 +240,11 @@ class _RuleMeasurement:
             (self._keys.find_partition(tuple(row)[: len(keys)]) if keys else self._run_partitions): row["failing"] or 0
             for row in counted
         }
-        for tally in self.tally_counts(rule, _RulePlan(plan.checked), shared):
+        for tally in self._tally_counts(rule, RulePlan(plan.checked), shared):
             yield RuleTally(rule.name, tally.partition, tally.checked, failing.get(tally.partition, 0))
 
     def _find_repeated(
-        self, rule: ValidationRule, check: UniqueCheck, plan: _RulePlan, keys: Sequence[str]
+        self, rule: ValidationRule, check: UniqueCheck, plan: RulePlan, keys: Sequence[str]
     ) -> DataFrame:
         """The values that several rows have, by partition, with the number of rows; NULL is equal to nothing."""
         from pyspark.sql import functions as sql
@@ -305,11 +258,11 @@ class _RuleMeasurement:
             frame.filter(not_null).groupBy(*key_columns, *values).agg(sql.count(sql.lit(1)).alias("n")).filter("n > 1")
         )
 
-    def tally_condition(
-        self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
+    def _tally_condition(
+        self, rule: ValidationRule, plan: RulePlan, shared: Mapping[PartitionSet, Figures]
     ) -> Iterator[RuleTally]:
         """The measurement of a rule whose condition on aggregates must be true; without rows it holds."""
-        counted = list(self.tally_counts(rule, _RulePlan(plan.checked), shared))
+        counted = list(self._tally_counts(rule, RulePlan(plan.checked), shared))
         if plan.own is not None:
             answers = {partition: row[plan.own] for partition, row in shared.items()}
         else:
@@ -325,7 +278,7 @@ class _RuleMeasurement:
                 _describe_answer(answer) if is_failing else "",
             )
 
-    def _evaluate_condition(self, rule: ValidationRule, plan: _RulePlan) -> dict[PartitionSet, Any]:
+    def _evaluate_condition(self, rule: ValidationRule, plan: RulePlan) -> dict[PartitionSet, Any]:
         """The value of the rule's condition for each partition, or for the run, from an aggregation of its own.
 
         For a rule of the run it may also be what an author's function returned, such as a text.
@@ -346,7 +299,8 @@ class _RuleMeasurement:
                 return {self._run_partitions: True if answer is None else answer}
             (row,) = frame.agg(answer.alias("told")).collect()
             return {self._run_partitions: row["told"]}
-        aggregated = self._aggregate_by_partition(frame, {"told": as_column(answer, rule)})
+        columns = [sql.expr(f"count(1) AS {ROW_COUNT}"), as_column(answer, rule).alias("told")]
+        aggregated = _aggregate_by_partition(frame, self._keys, columns)
         return {partition: row["told"] for partition, row in self._read_figures(aggregated.collect()).items()}
 
     def add_samples(self, tallies: Sequence[RuleTally]) -> list[RuleTally]:
@@ -361,7 +315,7 @@ class _RuleMeasurement:
         from pyspark.sql import functions as sql
 
         if rule.check.scope == "row":
-            rows = self._frame.filter(self._failing_condition(rule))
+            rows = self._frame.filter(failing_condition(rule, self._rules, self._frame))
         elif isinstance(rule.check, UniqueCheck):
             return self._collect_repeated(rule, rule.check)
         else:
@@ -377,7 +331,7 @@ class _RuleMeasurement:
     ) -> Mapping[PartitionSet, Sequence[FailingRow]]:
         """Examples of values that several rows share, by partition; for a rule of the run under all its partitions."""
         keys = self._keys.keys if check.scope == "partition" else ()
-        plan = _RulePlan("", applies_to=self._rules.applies_to_condition(rule, has_taken=self._has_taken))
+        plan = RulePlan("", applies_to=self._rules.applies_to_sql(rule, has_taken=TAKEN in self._frame.columns))
         names = [self._rules.column(rule, self._frame, name)[0] for name in check.columns]
         key_names = [f"k{number}" for number in range(len(keys))]
         values = [self._format_column(name, of=f"v{number}") for number, name in enumerate(names)]
@@ -410,40 +364,17 @@ class _RuleMeasurement:
         return sql.expr(f"coalesce(left({text}, 201), 'NULL')").alias(f"s{name}")
 
 
-@frozen
-class _RulePlan:
-    """The aggregates that measure one rule, by their names in the shared aggregation.
-
-    Attributes:
-        checked: The name of the number of rows that the rule looks at.
-        columns: The rule's own columns in the shared aggregation, by name.
-        own: The name of the rule's result, such as the number of failing rows; None if it takes another aggregation.
-        applies_to: The condition of rows that the rule looks at; None for all.
-    """
-
-    checked: str
-    columns: Mapping[str, Column] = field(default_factory=dict)
-    own: str | None = None
-    applies_to: Column | None = None
-
-    def tallies(
-        self, measurement: _RuleMeasurement, rule: ValidationRule, shared: Mapping[PartitionSet, Figures]
-    ) -> Iterator[RuleTally]:
-        """The measurements by partition, from the figures of the shared aggregation."""
-        match rule.check:
-            case FreshnessCheck():
-                return measurement.tally_freshness(rule, self, shared)
-            case UniqueCheck():
-                return measurement.tally_unique(rule, self, shared)
-        if rule.check.scope == "row" or isinstance(rule.check, RowCountCheck):
-            return measurement.tally_counts(rule, self, shared)
-        return measurement.tally_condition(rule, self, shared)
-
-
-def _null_unless(value: Column, applies_to: Column | None) -> Column:
+def _aggregate_by_partition(frame: DataFrame, keys: PartitionGrouping, columns: Sequence[Column]) -> DataFrame:
+    """Aggregates the columns for each partition that has rows, whose values come first."""
     from pyspark.sql import functions as sql
 
-    return value if applies_to is None else sql.when(applies_to, value)
+    return frame.groupBy(*(sql.expr(f"{key} AS k{number}") for number, key in enumerate(keys.keys))).agg(*columns)
+
+
+def _share_observed(observed: ObservedFigures) -> tuple[RulePlans, Mapping[PartitionSet, Figures]]:
+    """The plans of the rules, and the figures that the write measured, by the one partition."""
+    (partition,) = observed.keys.partitions
+    return observed.plans, {partition: observed.figures}
 
 
 def _read_number(row: Figures, name: str) -> int:

@@ -100,7 +100,9 @@ class RowRules:
         from pyspark.sql import functions as sql
 
         try:
-            failing = self._failing_condition(rule, frame)
+            if (text := self.bad_rows_sql(rule, frame)) is not None:
+                return sql.expr(text)
+            failing = ~as_column(self.calling(rule.check, frame), rule)  # type: ignore[arg-type]  # all others have SQL
             return failing if not rule.where else sql.expr(f"({rule.where})") & failing
         except SparkAssetsError:
             raise
@@ -118,16 +120,14 @@ class RowRules:
                 frame = self._join_foreign_key(frame, rule, rule.check)
         return frame
 
-    def applies_to_condition(self, rule: ValidationRule, *, has_taken: bool) -> Column | None:
-        """Whether the rule looks at a row; None where it looks at all."""
-        from pyspark.sql import functions as sql
-
+    def applies_to_sql(self, rule: ValidationRule, *, has_taken: bool) -> str | None:
+        """SQL that is true of the rows that the rule looks at; None where it looks at all."""
         terms = [f"({rule.where})"] if rule.where else []
         if has_taken:
             removing_rules = row_removing_rules(self.rules)
             taken_later = f" OR {TAKEN} > {removing_rules.index(rule)}" if rule in removing_rules else ""
             terms.append(f"({TAKEN} = {STAYS}{taken_later})")
-        return sql.expr(" AND ".join(terms)) if terms else None
+        return " AND ".join(terms) if terms else None
 
     def column(self, rule: ValidationRule, frame: DataFrame, name: str) -> tuple[str, str]:
         """The spelling and the type of a column that the rule names.
@@ -137,8 +137,8 @@ class RowRules:
         """
         return column_type(frame.schema, name, owner=f"{rule.name}: {self.owner}")
 
-    def _failing_condition(self, rule: ValidationRule, frame: DataFrame) -> Column:
-        """A column that is true of the rows that fail the rule.
+    def bad_rows_sql(self, rule: ValidationRule, frame: DataFrame) -> str | None:
+        """`bad_rows` as SQL; None where an author's function judges the rows.
 
         For a foreign key the rows must have been joined by `_join_foreign_key`: a key that found no partner fails, one
         with a NULL does not.
@@ -146,8 +146,6 @@ class RowRules:
         Raises:
             RunError: The rule judges no single rows, or its column is missing.
         """
-        from pyspark.sql import functions as sql
-
         check = rule.check
 
         def column(name: str) -> tuple[str, str]:
@@ -156,14 +154,16 @@ class RowRules:
             return sqltext.name(spelling), kind
 
         match check:
-            case ForeignKeyCheck(columns):
-                not_null = " AND ".join(f"{column(name)[0]} IS NOT NULL" for name in columns)
-                return sql.expr(f"{not_null} AND {sqltext.name(_match_column(check))} IS NULL")
             case PythonCheck() | RegisteredCheck(condition=""):
-                return ~as_column(self.calling(check, frame), rule)
+                return None
             case HasColumnsCheck() | UniqueCheck() | RowCountCheck() | FreshnessCheck():
                 raise RunError(f"{self.owner}: {rule.name} does not judge single rows")
-        return sql.expr(check.failing_rows(column))
+            case ForeignKeyCheck(columns):
+                not_null = " AND ".join(f"{column(name)[0]} IS NOT NULL" for name in columns)
+                failing = f"{not_null} AND {sqltext.name(_match_column(check))} IS NULL"
+            case _:
+                failing = check.failing_rows(column)
+        return f"({rule.where}) AND ({failing})" if rule.where else failing
 
     def _join_foreign_key(self, frame: DataFrame, rule: ValidationRule, check: ForeignKeyCheck) -> DataFrame:
         """The rows with a column that is true where the other asset has their key, else NULL.
