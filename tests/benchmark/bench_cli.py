@@ -26,19 +26,21 @@ from tests.runtime.fakes import FakeEngine, FakeOutlets, FakeTarget
 
 ASSETS, SOURCES, DAYS, REPEATS = 100, 10, 28, 7
 UNCOMPILED = "plan, project unseen"
+_IMPORTS = "Python, click, msgspec and `import deltalake`"
 GOALS = {
-    "import sparkassets": 200,
-    "validate": 500,
-    "plan": 500,
-    UNCOMPILED: 500,
-    "status": 500,
-    "run, nothing due": 500,
+    "import sparkassets": (200, "Python's own start"),
+    "validate": (500, "pydantic, sqlglot and jinja2 are loaded, every query is rendered and parsed"),
+    "plan": (500, _IMPORTS),
+    UNCOMPILED: (500, "pydantic, yaml and jinja2 are loaded, every file is compiled"),
+    "status": (500, _IMPORTS),
+    "run, nothing due": (500, _IMPORTS),
 }
-"""Milliseconds."""
+"""Milliseconds, and what bounds them."""
 
 BESIDE = ("plan", "status", "run, nothing due")
 RATIO = 2.0
 """Goal of the CPU of these to that of importing deltalake alone, which all of them need: pairs measured in turn."""
+RATIO_LIMIT = "1.4 x: Python, click and msgspec besides; 0.7 x is our planner being loaded, 0.5 x planning 100 assets"
 MOST_PACKAGES = 35
 
 
@@ -201,12 +203,13 @@ def main() -> None:
             bare = bare or middle
             spread = f"{min(times):.0f}-{max(times):.0f}"
             print(f"{name:20} {middle:>6.0f} {spread:>12} {busy:>7.0f} {middle / bare:>13.1f}")
-            if goal := GOALS.get(name):
-                record(f"cold `{name}`", middle, "ms", spread=times, goal=goal)
+            if name in GOALS:
+                goal, limit = GOALS[name]
+                record(f"cold `{name}`", middle, "ms", spread=times, goal=goal, limit=limit)
         other = [sys.executable, "-c", "import deltalake"]
         for name, ratios in beside({name: commands[name] for name in BESIDE}, other, env=env).items():
-            against = "`import deltalake`"
-            record(f"cold `{name}`: CPU", statistics.median(ratios), "x", against=against, spread=ratios, goal=RATIO)
+            what, against = f"cold `{name}`: CPU", "`import deltalake`"
+            record(what, statistics.median(ratios), "x", against=against, spread=ratios, goal=RATIO, limit=RATIO_LIMIT)
         assert not (folder / "java-was-started").exists()
     packages = requirements("sparkassets", {})
     megabytes = sum(packages.values()) / 1e6

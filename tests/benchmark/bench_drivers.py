@@ -27,7 +27,7 @@ from tests.crash.driver import Orders, PlainProject
 from tests.crash.plain import SALES, Computed, PlainEngine
 from tests.crash.processes import Started, server
 
-ASSETS = 16
+ASSETS = 8
 SLEEP_SECONDS = 0.5
 REPEATS = 1
 DRIVERS = (1, 2, 4)

@@ -19,7 +19,9 @@ from tests.benchmark.figures import record
 from tests.builders import Story, asset, project, source
 
 KEYS, DAYS = 100_000, "2024-01-01..2024-12-30"
-REPEATS = 5
+REPEATS = 3
+ONE_KEY = 20
+"""Goal in milliseconds after a change of one key."""
 FIRST_HALF = PartitionSet(RangeSet.span(1_704_067_200, 1_719_792_000))
 
 
@@ -122,16 +124,17 @@ def main() -> None:
         ("the snapshot is read", milliseconds(lambda: decode(rows, journal_id="journal")), 1000),
         ("plan from nothing", milliseconds(lambda: make_plan(again(story).context())), None),
         ("one key changed: fold", milliseconds(first.fold, before=first.reset), None),
-        ("one key changed: fold and plan", milliseconds(first.both, before=first.reset), 20),
-        ("one key has a new day: fold and plan", milliseconds(another.both, before=another.reset), 20),
-        ("one key is new (runtime): fold and plan", milliseconds(fresh.both, before=fresh.reset), 20),
+        ("one key changed: fold and plan", milliseconds(first.both, before=first.reset), ONE_KEY),
+        ("one key has a new day: fold and plan", milliseconds(another.both, before=another.reset), ONE_KEY),
+        ("one key is new (runtime): fold and plan", milliseconds(fresh.both, before=fresh.reset), ONE_KEY),
         ("all keys changed: fold and plan", milliseconds(all_keys.both, before=all_keys.reset), 2000),
     ]
     print(f"{f'{KEYS:,} keys of a year of days':<40} {'milliseconds':>12}")
     for name, taken, goal in table:
         print(f"{name:<40} {taken:12.1f}")
         if goal is not None:
-            record(f"{KEYS:,} segments: {name}", taken, "ms", goal=goal)
+            limit = "every key is visited" if goal > ONE_KEY else "mappings of all keys are copied"
+            record(f"{KEYS:,} segments: {name}", taken, "ms", goal=goal, limit=limit)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from sparkassets.core.writes import AppendWrite, ReplaceWrite
 from sparkassets.spark.engine import SparkEngine
 from tests.benchmark.bench_runs import alternate, asset, project_of, source
 
-ROWS = 10_000_000
+ROWS = 5_000_000
 
 
 def main() -> None:

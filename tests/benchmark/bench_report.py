@@ -82,8 +82,8 @@ def measure(name: str, story: Story, page: str) -> None:
         print(f"{name}: {len(report.assets):,} assets, {slices:,} slices, {len(past.runs):,} runs")
         print(f"  {made:5.2f} s of work to make, {work - made:.2f} to write; {written.files} files")
         what = f"the report of a {name} project, {len(report.assets):,} assets"
-        record(what, took, "s", goal=SECONDS)
-        record(f"{what}: its size", written.bytes / 1e6, "MB", goal=MEGABYTES)
+        record(what, took, "s", goal=SECONDS, limit="every partition's state and every run is written")
+        record(f"{what}: its size", written.bytes / 1e6, "MB", goal=MEGABYTES, limit="the same, without compression")
         if chromium() is not None:
             show(Path(folder), page)
 

@@ -29,6 +29,7 @@ good engineer writes: one warm session, `replaceWhere` or dynamic overwrite, `ME
 """
 _GROWTH: Final = "Growth"
 _GROWTH_GOAL: Final = 1.1
+_LINEAR: Final = "1; memory that outgrows the processor's caches adds to it"
 
 
 @frozen
@@ -42,7 +43,7 @@ class Figure:
         against: What a ratio compares with, measured by turns in the same run.
         spread: The smallest and the largest value.
         goal: The largest value that meets the goal, for a rate the smallest; None without a goal.
-        limit: What bounds it in principle, for people.
+        limit: What bounds it in principle, for people; whatever has a goal says it.
         benchmark: The module that measured it.
         section: The heading it belongs under, if that is not its benchmark's.
     """
@@ -77,6 +78,8 @@ def record(
     section: str = "",
 ) -> None:
     """Prints a figure beside its goal, and appends it to the file that `make bench` makes the page of."""
+    if goal is not None and not limit:
+        raise ValueError(f"{what}: a figure with a goal says what bounds it")
     values = sorted(spread)
     module = Path(sys.argv[0]).stem
     figure = Figure(
@@ -89,13 +92,13 @@ def record(
             file.write(json.dumps({name: getattr(figure, name) for name in Figure.__annotations__}) + "\n")
 
 
-def record_growth(what: str, points: Mapping[int, float], *, limit: str = "") -> None:
+def record_growth(what: str, points: Mapping[int, float], *, limit: str = _LINEAR) -> None:
     """Records the exponent of a cost that grows with n: the slope of their logarithms.
 
     Args:
         what: What grows with what.
         points: The cost by n.
-        limit: Why it is not linear, if it is not.
+        limit: What bounds the exponent.
     """
     for count, cost in points.items():
         print(f"  {count:>10,}  {cost:.4g}")

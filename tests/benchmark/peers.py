@@ -29,6 +29,7 @@ import pyarrow.compute as pc
 import pyspark
 from deltalake import DeltaTable, write_deltalake
 
+from sparkassets.errors import SparkAssetsError
 from sparkassets.frozen import frozen
 from sparkassets.spark.installation import JarFetch, find_java
 from tests.benchmark.peer_projects import PEERS, SAMPLE, Peer
@@ -36,6 +37,8 @@ from tests.benchmark.peer_projects import PEERS, SAMPLE, Peer
 TABLE: Final = Path(__file__).with_suffix(".md")
 FIRST: Final = date(2013, 1, 1)
 DAYS, ROWS, NEW_DAYS = 365, 2_000, 3
+COMMAND_SECONDS: Final = 1800
+"""What one command may take."""
 COMPARED: Final = {"carriers": ["day", "carrier", "n", "delay"], "totals": ["day", "n", "worst"]}
 """Columns of the tables whose rows are compared: the counts and sums of the first are those of `clean`."""
 
@@ -81,7 +84,9 @@ def main(environments: Path, *names: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         landed = Path(folder, "landed")
         land(landed, FIRST, DAYS)
-        benches = [Bench(peer, Path(folder, peer.name.replace(" ", "")), landed, environments) for peer in chosen]
+        homes = [Path(folder, peer.name.replace(" ", "")) for peer in chosen]
+        benches = [Bench(peer, home, landed, environments) for peer, home in zip(chosen, homes, strict=True)]
+        benches = attempt(benches, Bench.prepare)
         last = FIRST + timedelta(days=DAYS - 1)
         benches = attempt(benches, lambda bench: bench.backfill(FIRST, last))
         for number in range(1, NEW_DAYS + 1):
@@ -102,7 +107,7 @@ def attempt(benches: Sequence[Bench], work: Callable[[Bench], None]) -> list[Ben
     for bench in benches:
         try:
             work(bench)
-        except PeerFailedError as error:
+        except (PeerFailedError, SparkAssetsError, subprocess.SubprocessError) as error:
             print(error, flush=True)
         else:
             going.append(bench)
@@ -171,11 +176,18 @@ class Bench:
         self.peer, self.home = peer, home
         self.days: list[Spent] = []
         self.year = Spent(0, 0)
-        self.python = make_environment(environments / peer.name, peer.requires) if peer.requires else sys.executable
+        self._landed, self._environments = landed, environments
+
+    def prepare(self) -> None:
+        """Makes the tool's environment, if it is missing, and its project."""
+        peer, home = self.peer, self.home
+        self.python = sys.executable
+        if peer.requires:
+            self.python = make_environment(self._environments / peer.name, peer.requires)
         folder = Path(self.python).parent
         self._words = {
-            "LANDED": f"delta.`{landed}`",
-            "SOURCE": str(landed),
+            "LANDED": f"delta.`{self._landed}`",
+            "SOURCE": str(self._landed),
             "HOME": str(home),
             "PYTHON": self.python,
             "BIN": str(folder),
@@ -243,7 +255,13 @@ class Bench:
         for command in commands:
             words = [self._fill(word) for word in command]
             done = subprocess.run(
-                words, cwd=self.home, env=self._environment, capture_output=True, text=True, check=False
+                words,
+                cwd=self.home,
+                env=self._environment,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=COMMAND_SECONDS,
             )
             if done.returncode:
                 raise PeerFailedError(f"{' '.join(words)}\n{done.stdout}\n{done.stderr}")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Final, Literal
 
+import sqlglot
 from sqlglot import exp
 
 from sparkassets.frozen import frozen
@@ -238,3 +240,13 @@ def _is_masking(node: exp.Expr) -> bool:
     return isinstance(node, _MASKING_NODES) or (
         isinstance(node, exp.Anonymous) and node.name.lower() in _MASKING_FUNCTIONS
     )
+
+
+@lru_cache(maxsize=8)
+def parse_query(sql: str) -> exp.Expr:
+    """The tree of a query in Spark's SQL; those who look at the same query in turn share it, so nobody may change it.
+
+    Raises:
+        SqlglotError: It cannot be read.
+    """
+    return sqlglot.parse_one(sql, dialect="spark")

@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 
@@ -24,6 +23,7 @@ from sparkassets.core.derivation.asset_columns import (
     param_sets,
     render_failure,
 )
+from sparkassets.core.derivation.column_uses import parse_query
 from sparkassets.core.query_text import find_extra_comma, yielded_columns
 from sparkassets.core.spec.model import AssetSpec, ReadChanges, SqlBody
 from sparkassets.core.spec.project_spec import ProjectSpec
@@ -116,7 +116,7 @@ def _parse_query(sql: str) -> exp.Expr | TextFault | None:
         line = sql.count("\n", 0, place) + 1
         return TextFault(line, place - sql.rfind("\n", 0, place), 1, "unexpected ','")
     try:
-        return sqlglot.parse_one(sql, dialect="spark")
+        return parse_query(sql)
     except ParseError as error:
         return _read_parse_error(error)
     except TokenError:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Final
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
@@ -24,6 +23,7 @@ from sparkassets.core.derivation.column_uses import (
     UseKind,
     is_generator,
     merge_uses,
+    parse_query,
     uses_of,
 )
 from sparkassets.frozen import frozen
@@ -103,13 +103,16 @@ def _derivation_by_name(columns: Sequence[_DerivedColumn], rows: ColumnUses | No
 
 def _parse_query(sql: str, value: str) -> exp.Query | None:
     """The query's tree, with a literal for each name ``value``; None if it is no query, or generates rows."""
-    tree = sqlglot.parse_one(sql, dialect="spark")
+    tree = parse_query(sql)
     if not isinstance(tree, exp.Query) or (GENERATORS.search(sql) and is_generator(tree)):
         return None
-    for column in list(tree.find_all(exp.Column)) if value and value in sql else ():
+    if not value or value not in sql:
+        return tree
+    copied = tree.copy()
+    for column in list(copied.find_all(exp.Column)):
         if column.name == value and not column.table:
             column.replace(exp.Literal.string(value))
-    return tree
+    return copied
 
 
 @frozen

@@ -10,11 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Literal
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from sparkassets.core.derivation.column_uses import ColumnComparison, ComparisonSign, RowFilter
+from sparkassets.core.derivation.column_uses import ColumnComparison, ComparisonSign, RowFilter, parse_query
 from sparkassets.core.derivation.query_derivation import QueryRelation
 from sparkassets.frozen import frozen
 
@@ -48,7 +47,7 @@ def find_row_filters(
     (ColumnComparison(column='a', sign='=', value='x'),)
     """
     try:
-        tree = sqlglot.parse_one(sql, dialect="spark")
+        tree = parse_query(sql)
         by_asset = {
             relation.asset: tuple(_terms_of(table, relation, unknown))
             for table, relation in _tables_read_once(tree, relations)

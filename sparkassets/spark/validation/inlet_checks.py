@@ -141,7 +141,7 @@ def _judge_inlet(
         read.partitioning.time.timezone if read.partitioning.time is not None else read.timezone,
         frozenset(column.lower() for column in read.private),
     )
-    return judge_run(rules, measure(frames[name], row_rules, PartitionGrouping.whole(EVERYTHING)), [EVERYTHING])
+    return judge_run(rules, measure(lambda: frames[name], row_rules, PartitionGrouping.whole(EVERYTHING)), [EVERYTHING])
 
 
 def _make_inlet_error(asset: AssetSpec, name: str, broken: tuple[RuleVerdict, ...]) -> RunError:
