@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import Literal
 
 from sparkassets.cli.options import name_select_option, open_project, variables
 from sparkassets.core.credentials import secret_in_text
@@ -27,6 +28,7 @@ from sparkassets.features.deploy import (
     WrittenFiles,
     build_files,
     build_wheel,
+    draw_airflow_graph,
     requirements_of,
     write_owned,
 )
@@ -52,6 +54,8 @@ class DeployRequest:
         cluster: As in `DeploymentSpec`, like ``group`` and ``mail``.
         timeout: Time after which an unfinished start is stopped.
         force: Whether to write over files that were changed by hand.
+        tasks: Whether a DAG has one task for all assets, or one for each.
+        on: Assets and dataset URIs whose events in Airflow start the DAG.
     """
 
     folder: Path
@@ -67,6 +71,8 @@ class DeployRequest:
     group: str = ""
     mail: str = ""
     timeout: str = "1d"
+    tasks: Literal["one", "assets"] = "one"
+    on: tuple[str, ...] = ()
 
 
 def write_deployment(kind: Kind, request: DeployRequest) -> tuple[DeploymentSpec, WrittenFiles, list[str]]:
@@ -80,7 +86,7 @@ def write_deployment(kind: Kind, request: DeployRequest) -> tuple[DeploymentSpec
     """
     project = open_project(request.folder).spec
     request = replace(request, cron=" ".join(AS_CRONS.get(request.cron, request.cron).split()))
-    _check(request, project)
+    selected = _check(request, project)
     environment = variables()
     profiles, left_out = _default_first(project.profiles, project.profile), list[str]()
     if kind == "kubernetes":
@@ -92,7 +98,8 @@ def write_deployment(kind: Kind, request: DeployRequest) -> tuple[DeploymentSpec
         project=project.name,
         folder=project.root,
         out=str(request.out.absolute()),
-        arguments=_arguments(request.select, request.set_variables),
+        selection=tuple(word for each in request.select for word in ("--select", each)),
+        settings=_settings(request.set_variables),
         profile=project.profile,
         profiles=profiles,
         cron=request.cron,
@@ -107,6 +114,10 @@ def write_deployment(kind: Kind, request: DeployRequest) -> tuple[DeploymentSpec
         timeout=_seconds(request.timeout),
         command=(sys.executable, "-m", "sparkassets"),
     )
+    if kind == "airflow":
+        task_each = request.tasks == "assets"
+        graph = draw_airflow_graph(project, selected, name=deployment.name, task_each=task_each, on=request.on)
+        deployment = replace(deployment, airflow=graph)
     files = dict(build_files(kind, deployment))
     if wheel is not None:
         files[f"dist/{wheel.name}"] = OwnedContent(wheel.data)
@@ -115,19 +126,24 @@ def write_deployment(kind: Kind, request: DeployRequest) -> tuple[DeploymentSpec
     return deployment, write_owned(request.out, files, force=request.force), left_out
 
 
-def _check(request: DeployRequest, project: ProjectSpec) -> None:
-    """Raises `InputError` for options that a run there would refuse, or that would have no effect."""
+def _check(request: DeployRequest, project: ProjectSpec) -> tuple[str, ...]:
+    """The selected assets.
+
+    Raises:
+        InputError: A run there would refuse an option, or it would have no effect.
+    """
     for place in (str(request.out.absolute()), project.root):
         if escape_unwritable(place) != place:
             raise InputError(f"the path {escape_unwritable(place)} is not UTF-8, but the generated files must name it")
         if not place.isprintable():
             raise InputError(f"the path {place!r} contains a control character such as a line break")
     with name_select_option():
-        select_assets(project.assets, request.select, project=project.name, find_states=dict)
+        selected = select_assets(project.assets, request.select, project=project.name, find_states=dict)
     expand(request.cron)
     find_zone(request.timezone or project.timezone)
     if request.loop is not None:
         Duration.parse(request.loop)
+    return selected
 
 
 def next_commands(kind: Kind, deployment: DeploymentSpec, out: Path) -> list[str]:
@@ -168,8 +184,8 @@ def _default_first(profiles: Sequence[str], usual: str) -> tuple[str, ...]:
     return tuple(sorted(profiles, key=lambda each: each != usual))
 
 
-def _arguments(select: Sequence[str], set_variables: Mapping[str, str]) -> tuple[str, ...]:
-    """The options that `run` gets there.
+def _settings(set_variables: Mapping[str, str]) -> tuple[str, ...]:
+    """The options that set variables there.
 
     Raises:
         InputError: A value would write a credential into a file.
@@ -178,8 +194,7 @@ def _arguments(select: Sequence[str], set_variables: Mapping[str, str]) -> tuple
         if secret_in_text(f"{name}={value}") or secret_in_text(value):
             hint = "use an environment variable there"
             raise InputError(f"--set {name} would write a credential into a file", hint=hint)
-    chosen = [word for each in select for word in ("--select", each)]
-    return (*chosen, *(word for name, value in set_variables.items() for word in ("--set", f"{name}={value}")))
+    return tuple(word for name, value in set_variables.items() for word in ("--set", f"{name}={value}"))
 
 
 def _seconds(timeout: str) -> int:

@@ -1,11 +1,12 @@
-"""Runs tests on each version of Spark, each in an environment of its own, and writes what passed.
+"""Runs tests on each version of Spark and with other software, each in an environment of its own; writes what passed.
 
-``python -m tests.matrix`` runs all versions; ``python -m tests.matrix 3.5`` one. ``--main`` runs the main path alone,
-as continuous integration does at every change.
+``python -m tests.matrix`` runs everything; ``python -m tests.matrix 3.5`` one version of Spark. ``--main`` runs the
+main path alone, as continuous integration does at every change; ``--airflow`` and the like one suite of `SUITES`.
 """
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import subprocess
@@ -16,10 +17,10 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 from sparkassets.frozen import frozen
+from tests.matrix.suites import ROOT, SUITES, Suite, variable_of
 
-ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = ROOT / "docs" / "spark-versions.md"
-_ROW: Final = re.compile(r"^\| (\d+\.\d+)\.\d+ \|.*$", re.MULTILINE)
+_ROW: Final = re.compile(r"^\| (\d+\.\d+(?=\.\d+ \|)|[a-z]+(?= \|)).*$", re.MULTILINE)
 
 MAIN: Final = (
     *("tests/spark/test_any_version.py", "tests/spark/test_versions.py", "tests/spark/test_java.py"),
@@ -81,19 +82,27 @@ class Outcome:
 
 
 def main(*arguments: str) -> int:
-    """Runs the tests on the named versions, or on all; 1 where one failed."""
+    """Runs the tests on the named versions, of the named suite, or all; 1 where one failed."""
     names = [each for each in arguments if not each.startswith("-")]
+    suites = [suite for suite in SUITES if f"--{suite.name}" in arguments]
     files = MAIN if "--main" in arguments else FILES
     failed = False
-    for release in RELEASES:
-        if names and release.name not in names:
-            continue
-        outcome = run(release, files)
-        row = render_row(release, outcome, tests="main path" if files is MAIN else "all of these")
-        print(row, flush=True)
-        failed |= outcome.failed > 0 or not outcome.passed
-        PAGE.write_text(with_row(PAGE.read_text(encoding="utf-8"), release, row), encoding="utf-8")
+    for release in () if suites else RELEASES:
+        if not names or release.name in names:
+            outcome = run(release, files)
+            row = render_row(release, outcome, tests="main path" if files is MAIN else "all of these")
+            failed |= _record(release.name, row, outcome)
+    for suite in suites or (() if arguments else SUITES):
+        outcome = run_suite(suite)
+        failed |= _record(suite.name, render_suite_row(suite, outcome), outcome)
     return int(failed)
+
+
+def _record(name: str, row: str, outcome: Outcome) -> bool:
+    """Writes a row into the page; whether a test failed, or none ran."""
+    print(row, flush=True)
+    PAGE.write_text(with_row(PAGE.read_text(encoding="utf-8"), name, row), encoding="utf-8")
+    return outcome.failed > 0 or not outcome.passed
 
 
 def run(release: SparkRelease, files: tuple[str, ...]) -> Outcome:
@@ -102,11 +111,23 @@ def run(release: SparkRelease, files: tuple[str, ...]) -> Outcome:
     packages = (f"pyspark=={release.pyspark}", f"delta-spark=={release.delta}", *release.packages)
     print(f"== Spark {release.pyspark} with Delta {release.delta}", flush=True)
     subprocess.run([".ci/setup", "matrix", folder, *packages], cwd=ROOT, check=True)
-    report = ROOT / folder / "tests.xml"
+    return _run_tests(f"{folder}/bin/python", ROOT / folder / "tests.xml", *files, "--numprocesses", "2")
+
+
+def run_suite(suite: Suite) -> Outcome:
+    """Installs the packages into ``.matrix/`` and runs the tests with them, but not there."""
+    folder = f".matrix/{suite.name}"
+    print(f"== {', '.join(suite.packages)}", flush=True)
+    subprocess.run([".ci/setup", "packages", folder, *suite.packages], cwd=ROOT, check=True)
+    os.environ[variable_of(suite.name)] = str(ROOT / folder)
+    return _run_tests(sys.executable, ROOT / folder / "tests.xml", *suite.files)
+
+
+def _run_tests(python: str, report: Path, *arguments: str) -> Outcome:
     report.unlink(missing_ok=True)
-    command = [f"{folder}/bin/python", "-m", "pytest", "-q", "--numprocesses", "2", "-m", "not crash and not deep"]
+    command = [python, "-m", "pytest", "-q", "-m", "not crash and not deep"]
     began = time.monotonic()
-    subprocess.run([*command, f"--junitxml={report}", *files], cwd=ROOT, check=False)
+    subprocess.run([*command, f"--junitxml={report}", *arguments], cwd=ROOT, check=False)
     return read_report(report, time.monotonic() - began)
 
 
@@ -130,9 +151,15 @@ def render_row(release: SparkRelease, outcome: Outcome, *, tests: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def with_row(page: str, release: SparkRelease, row: str) -> str:
-    """The page with the version's row replaced."""
-    return _ROW.sub(lambda found: row if found[1] == release.name else found[0], page)
+def render_suite_row(suite: Suite, outcome: Outcome) -> str:
+    """The suite's row of the page's table."""
+    counts = (str(outcome.passed), str(outcome.failed), str(outcome.skipped), f"{outcome.seconds:.0f} s")
+    return f"| {' | '.join((suite.name, ', '.join(suite.packages), *counts))} |"
+
+
+def with_row(page: str, name: str, row: str) -> str:
+    """The page with the row of a version or a suite replaced."""
+    return _ROW.sub(lambda found: row if found[1] == name else found[0], page)
 
 
 if __name__ == "__main__":

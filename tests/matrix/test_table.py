@@ -1,7 +1,17 @@
 """The list of versions, and the table that `make matrix` writes."""
 
 from sparkassets.spark.installation import NEWEST, OLDEST, version_numbers
-from tests.matrix.__main__ import FILES, PAGE, RELEASES, ROOT, Outcome, read_report, render_row, with_row
+from tests.matrix.__main__ import (
+    FILES,
+    PAGE,
+    RELEASES,
+    Outcome,
+    read_report,
+    render_row,
+    render_suite_row,
+    with_row,
+)
+from tests.matrix.suites import ROOT, SUITES
 
 
 def test_the_oldest_and_the_newest_version_that_are_taken_are_run():
@@ -11,14 +21,19 @@ def test_the_oldest_and_the_newest_version_that_are_taken_are_run():
 
 
 def test_every_file_that_is_run_is_there():
-    assert [file for file in FILES if not (ROOT / file).exists()] == []
+    assert [
+        file for file in (*FILES, *(file for suite in SUITES for file in suite.files)) if not (ROOT / file).exists()
+    ] == []
 
 
-def test_a_version_has_one_row_which_is_replaced():
-    release = RELEASES[0]
-    row = render_row(release, Outcome(passed=7, failed=1, skipped=2, seconds=119), tests="main path")
-    page = with_row(PAGE.read_text("utf-8"), release, row)
-    assert page.count(row) == 1
+def test_a_version_and_a_suite_have_one_row_each_which_is_replaced():
+    outcome = Outcome(passed=7, failed=1, skipped=2, seconds=119)
+    rows = {release.name: render_row(release, outcome, tests="main path") for release in RELEASES}
+    rows |= {suite.name: render_suite_row(suite, outcome) for suite in SUITES}
+    page = PAGE.read_text("utf-8")
+    for name, row in rows.items():
+        page = with_row(page, name, row)
+    assert {row: page.count(row) for row in rows.values()} == dict.fromkeys(rows.values(), 1)
     assert len(page.splitlines()) == len(PAGE.read_text("utf-8").splitlines())
 
 

@@ -91,8 +91,24 @@ def databricks(as_json: bool, **wanted: Any) -> int:  # noqa: ANN401  the option
 
 @command.command("airflow")
 @_options
+@click.option(
+    "--tasks",
+    type=click.Choice(["one", "assets"]),
+    default="one",
+    show_default=True,
+    help="One task for all assets, or one for each, which starts a Spark of its own.",
+)
+@click.option(
+    "--on",
+    multiple=True,
+    metavar="ASSET_OR_URI",
+    help="Also start when an event of Airflow's asset updates this dataset, and record the event. Repeatable.",
+)
 def airflow(as_json: bool, **wanted: Any) -> int:  # noqa: ANN401
-    """Generate an Airflow DAG with one task, for workers that can read the project's folder."""
+    """Generate an Airflow DAG, for workers that can read the project's folder.
+
+    Its last task emits an event of Airflow's assets for each update of an asset, with the partitions in `extra`.
+    """
     return _deploy("airflow", as_json, wanted)
 
 

@@ -1,16 +1,19 @@
 """Builds files that start a project elsewhere, for people to read and own; uses no network."""
 
+from sparkassets.features.deploy.airflow_graph import AirflowGraph, draw_airflow_graph
 from sparkassets.features.deploy.deployment_kinds import DeploymentSpec, Kind, build_files
 from sparkassets.features.deploy.owned_files import WrittenFiles, write_owned
 from sparkassets.features.deploy.wheel import ProjectWheel, build_wheel, requirements_of
 
 __all__ = [
+    "AirflowGraph",
     "DeploymentSpec",
     "Kind",
     "ProjectWheel",
     "WrittenFiles",
     "build_files",
     "build_wheel",
+    "draw_airflow_graph",
     "requirements_of",
     "write_owned",
 ]

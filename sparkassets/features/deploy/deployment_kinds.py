@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from shutil import which
 from typing import Any, Final, Literal
@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from sparkassets.core.crons.cron import LAST, DayFields, expand
 from sparkassets.errors import InputError
+from sparkassets.features.deploy.airflow_graph import AirflowGraph
 from sparkassets.features.deploy.owned_files import OwnedContent
 from sparkassets.features.deploy.wheel import ProjectWheel
 from sparkassets.frozen import frozen
@@ -113,7 +114,8 @@ class DeploymentSpec:
         project: Name of the project.
         folder: The project's folder on this machine, absolute.
         out: Folder that the files are written to, absolute.
-        arguments: Arguments of ``sparkassets run`` in every place, without project and profile.
+        selection: Arguments of ``sparkassets run`` in every place that choose assets.
+        settings: Arguments of every command that set variables.
         profile: The active profile; empty without one.
         profiles: All profiles, in a bundle its targets; the first is the default.
         cron: When it starts.
@@ -127,12 +129,14 @@ class DeploymentSpec:
         cluster: Runtime and node type of a job cluster; None for serverless.
         group: Group that may start and see the job; empty for none.
         command: The command that starts sparkassets on this machine.
+        airflow: The tasks and datasets of a DAG.
     """
 
     project: str
     folder: str
     out: str
-    arguments: tuple[str, ...] = ()
+    selection: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
     profile: str = ""
     profiles: tuple[str, ...] = ()
     cron: str = "0 * * * *"
@@ -146,6 +150,7 @@ class DeploymentSpec:
     cluster: tuple[str, str] | None = None
     group: str = ""
     command: tuple[str, ...] = ("sparkassets",)
+    airflow: AirflowGraph = AirflowGraph()
 
     @property
     def name(self) -> str:
@@ -160,13 +165,17 @@ class DeploymentSpec:
     @property
     def run_command(self) -> tuple[str, ...]:
         """The command and its arguments, without project and profile."""
-        return ("run", *self.arguments, *(("--loop", self.loop) if self.loop else ()))
+        return ("run", *self.selection, *self.settings, *(("--loop", self.loop) if self.loop else ()))
+
+    @property
+    def local_options(self) -> tuple[str, ...]:
+        """The project and the profile on this machine."""
+        return ("--project", self.folder, *(("--profile", self.profile) if self.profile else ()))
 
     @property
     def local_command(self) -> tuple[str, ...]:
         """The whole command line on this machine."""
-        profile = ("--profile", self.profile) if self.profile else ()
-        return (*self.command, *self.run_command, "--project", self.folder, *profile)
+        return (*self.command, *self.run_command, *self.local_options)
 
 
 def build_files(kind: Kind, deployment: DeploymentSpec) -> Mapping[str, OwnedContent]:
@@ -189,8 +198,13 @@ def _make_airflow(deployment: DeploymentSpec) -> _FilesByPath:
     """A DAG file."""
     _refuse_loop(deployment, "Airflow starts tasks that end")
     _refuse_templates(deployment.local_command, ("{{", "{%", "{#"), "Airflow")
-    line = _join_words(deployment.local_command)
-    variables: dict[str, Any] = {"line": line, "year": _START_OF_TIME, "java": _find_java_home()}
+    variables: dict[str, Any] = {
+        "graph": deployment.airflow,
+        "command": _list_texts(deployment.command),
+        "options": _list_texts((*deployment.settings, *deployment.local_options)),
+        "year": _START_OF_TIME,
+        "java": _find_java_home(),
+    }
     return {f"{deployment.name}.py": _render_template("airflow.py.j2", deployment, **variables)}
 
 
@@ -295,6 +309,11 @@ def _escape_kubernetes(text: str) -> str:
 def _quote_text(text: str) -> str:
     """A text as a JSON string, valid also in YAML and Python; escaped where it has characters that YAML refuses."""
     return json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+def _list_texts(words: Iterable[str]) -> str:
+    """The words as a list in Python."""
+    return f"[{', '.join(map(_quote_text, words))}]"
 
 
 def _render_template(

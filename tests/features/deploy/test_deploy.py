@@ -252,26 +252,77 @@ def test_no_credential_is_written(deploy):
     assert not out.exists()
 
 
+def read_dag(text):
+    """The constants of a DAG file, and the arguments of its tasks by their names."""
+    tree = ast.parse(text)
+    compile(tree, "dag.py", "exec")
+    constants, tasks = {}, {}
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Assign) and each.targets[0].id in ("COMMAND", "OPTIONS", "ENVIRONMENT"):
+            constants[each.targets[0].id] = ast.literal_eval(each.value)
+        if isinstance(each, ast.Call) and getattr(each.func, "id", "") == "run":
+            name, *arguments = map(ast.literal_eval, each.args)
+            tasks[name] = arguments
+    return constants, tasks
+
+
 def test_a_dag_is_python_of_one_task(deploy, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", "/opt/java")
-    code, told, _, out = deploy("airflow", "--profile", "prod")
+    code, told, _, out = deploy("airflow", "--profile", "prod", "--select", "revenue")
     assert code == 0
     assert "cp " in told
     text = (out / "shop_prod.py").read_text()
-    tree = ast.parse(text)
-    compile(tree, "shop_prod.py", "exec")
-    calls = {
-        each.func.id: each for each in ast.walk(tree) if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)
-    }
-    told = {each.arg: each.value for each in calls["BashOperator"].keywords}
-    assert ast.unparse(told.pop("execution_timeout")) == "pendulum.duration(seconds=86400)"
-    given = {name: ast.literal_eval(value) for name, value in told.items()}
-    words = shlex.split(given["bash_command"])
-    assert words[1:4] == ["-m", "sparkassets", "run"]
-    assert words[-2:] == ["--profile", "prod"]
-    assert given["env"] == {"JAVA_HOME": "/opt/java"}
-    dag = {each.arg: each.value for each in calls["DAG"].keywords}
-    assert croniter.is_valid(ast.literal_eval(dag["schedule"]))
+    constants, tasks = read_dag(text)
+    assert constants["COMMAND"][1:] == ["-m", "sparkassets"]
+    assert constants["OPTIONS"][-2:] == ["--profile", "prod"]
+    assert constants["ENVIRONMENT"] == {"JAVA_HOME": "/opt/java"}
+    assert tasks == {"run": ["--select", "revenue"]}
+    assert "execution_timeout=pendulum.duration(seconds=86400)" in text
+    assert croniter.is_valid(re.search(r'schedule="(.*)"', text)[1])
+    assert f'"{out.parent}/' not in text.partition("WRITTEN")[2]  # other DAGs know no path of this machine
+
+
+CHAIN = """---
+asset: weekly
+inlets: [revenue]
+schedule: revenue
+sql: SELECT * FROM {{ inlets.revenue }}
+---
+asset: prices
+source: true
+uri: kafka://prices
+---
+asset: priced
+inlets: [weekly, revenue]
+schedule: {all: [weekly, prices]}
+sql: SELECT * FROM {{ inlets.weekly }}
+"""
+
+
+def test_a_task_for_each_asset_follows_the_tasks_of_what_it_reads(deploy, project):
+    (project / "assets/shop.yml").write_text(ASSETS + CHAIN)
+    code, _, err, out = deploy("airflow", "--tasks", "assets")
+    assert code == 0, err
+    text = (out / "shop_dev.py").read_text()
+    assert read_dag(text)[1] == {name: ["--select", name] for name in ("revenue", "weekly", "priced")}
+    assert '[runs["revenue"]] >> runs["weekly"]' in text
+    assert '[runs["weekly"], runs["revenue"]] >> runs["priced"]' in text
+    text = (deploy("airflow", "--tasks", "assets", "--select", "revenue,priced")[3] / "shop_dev.py").read_text()
+    assert '[runs["revenue"]] >> runs["priced"]' in text  # also by way of what is left out
+
+
+def test_a_dag_may_start_by_events_of_others_alone(deploy, project):
+    (project / "assets/shop.yml").write_text(ASSETS + CHAIN)
+    code, _, err, out = deploy("airflow", "--on", "prices", "--on", "s3://lake/x")
+    assert code == 0, err
+    text = (out / "shop_dev.py").read_text()
+    read_dag(text)
+    assert "AWAITED = {" in text
+    assert '    "kafka://prices": Asset("kafka://prices"),' in text
+    assert "CronTriggerTimetable" in text
+    for target, told in (("weekly", "--on weekly: the DAG computes it"), ("price", "did you mean 'prices'?")):
+        code, _, err, _ = deploy("airflow", "--on", target)
+        assert (code, told in err) == (2, True), err
 
 
 @pytest.mark.parametrize("kind", ["airflow", "cron"])
@@ -410,10 +461,8 @@ def test_a_value_arrives_by_the_shell_as_it_was_given(noted, monkeypatch, tmp_pa
     if kind == "cron":
         text = (out / "shop_dev.sh").read_text()
     else:
-        calls = [
-            each for each in ast.walk(ast.parse((out / "shop_dev.py").read_text())) if isinstance(each, ast.keyword)
-        ]
-        text = next(ast.literal_eval(each.value) for each in calls if each.arg == "bash_command")
+        constants, tasks = read_dag((out / "shop_dev.py").read_text())
+        text = shlex.join([*constants["COMMAND"], "run", *tasks["run"], *constants["OPTIONS"]])
     ended = subprocess.run(["sh", "-c", text], check=False, capture_output=True, text=True)
     assert ended.stderr == ""
     said = (out / "shop_dev.log").read_text() if kind == "cron" else ended.stdout
@@ -562,7 +611,7 @@ def test_a_start_has_a_time_limit_and_somebody_is_told(deploy):
     assert job["timeout_seconds"] == 21_600
     assert job["email_notifications"] == {"on_failure": ["ops@example.org"]}
     text = (deploy("airflow", *told)[3] / "shop_dev.py").read_text()
-    assert 'on_failure_callback=SmtpNotifier(to="ops@example.org")' in text
+    assert '"on_failure_callback": SmtpNotifier(to="ops@example.org")' in text
     assert "execution_timeout=pendulum.duration(seconds=21600)" in text
     script = (deploy("cron", *told)[3] / "shop_dev.sh").read_text()
     assert "mail -s 'shop_dev failed' ops@example.org" in script
