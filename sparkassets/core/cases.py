@@ -293,7 +293,7 @@ class _CaseReader:
             (at / "file").add_problem(
                 f"{keys.file!r} is not a {listing([f'.{name}' for name in FORMATS], last='or')} file"
             )
-        columns = {**inlet.columns, **path_columns(inlet), **keys.columns}
+        columns = {**inlet.column_types, **path_columns(inlet), **keys.columns}
         if inlet.columns or keys.columns:
             for index, row in enumerate(keys.rows or ()):
                 self._refuse_undeclared(rows / index, row, inlet, columns)

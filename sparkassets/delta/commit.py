@@ -183,6 +183,33 @@ def create(
     _sync_files(path, change, [durability.entry_path(0)])
 
 
+def comment_columns(path: str, comments: Mapping[str, str], *, owner: str, user_metadata: str) -> None:
+    """Sets the comments of columns, each by a commit that changes no row and counts as no transaction.
+
+    Raises:
+        RunError: The table cannot be written, or its disk does not keep what is.
+    """
+    from deltalake import CommitProperties, PostCommitHookProperties
+
+    change = CommitRequest(owner, "", 0, user_metadata)
+    for column, text in comments.items():
+        table = load_table(path)
+        try:
+            table.alter.set_column_metadata(
+                column,
+                {"comment": text},
+                commit_properties=CommitProperties(
+                    custom_metadata={"userMetadata": user_metadata}, max_commit_retries=0
+                ),
+                post_commithook_properties=PostCommitHookProperties(
+                    create_checkpoint=False, cleanup_expired_logs=False
+                ),
+            )
+        except Exception as error:
+            raise _make_write_error(owner, error) from error
+        _sync_files(path, change, [durability.entry_path(table.version())])
+
+
 def is_committed(table: DeltaTable, *, app: str, version: int) -> bool:
     """Whether the snapshot holds that version of the application's transactions, or a higher one."""
     newest = table.transaction_version(app)

@@ -349,7 +349,7 @@ def _convert_rows(session: SparkSession, order: RunOrder, rows: Any) -> DataFram
         frame: DataFrame = rows
         return frame
     asset, table = order.asset, describe_table_of(session, order.asset)
-    declared = declared_schema(session, asset.columns) if asset.columns else None
+    declared = declared_schema(session, asset.column_types) if asset.column_types else None
     return to_spark(session, rows, asset=asset.name, declared=declared, table_schema=table and table.schema)
 
 

@@ -153,9 +153,9 @@ def _read_rows(
         RunError: There are no files and no declared columns, or the files do not fit the declared ones.
     """
     fields = path_columns(asset)
-    declared = {name: kind for name, kind in asset.columns.items() if name not in fields}
+    declared = {name: kind for name, kind in asset.column_types.items() if name not in fields}
     if not files:
-        if not declared:
+        if not asset.columns:
             raise RunError(
                 f"the source {asset.name!r} has no files for this run, so its columns are unknown",
                 hint=f"declare the 'columns' of {asset.name!r}",
@@ -449,7 +449,7 @@ def _select_schema(frame: DataFrame, asset: AssetSpec, view: Partitioning, in_pa
     Other columns are never shown in an error about a missing one.
     """
     requested = {column.lower(): column for column in view.columns}
-    known = {*map(str.lower, asset.columns), *requested}
+    known = {*map(str.lower, asset.listed_columns), *requested}
     types = {field["name"]: field["type"] for field in json.loads(frame.schema.json())["fields"]}
     selected = {requested.get(name.lower(), name): kind for name, kind in types.items() if name.lower() in known}
     selected |= dict.fromkeys(in_path, "string")

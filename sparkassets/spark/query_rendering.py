@@ -230,7 +230,7 @@ class _InletTexts:
             name = sqltext.name(f"{asset.name}_files_{number}")
             statements.append(_create_file_view(name, asset, pattern))
             selects.append(_select_files(name, asset, slot))
-        conditions = [] if asset.in_paths is None else self._conditions(asset, pin, asset.columns)
+        conditions = [] if asset.in_paths is None else self._conditions(asset, pin, asset.column_types)
         union = "\nUNION ALL\n".join(selects)
         rows = _filter(f"SELECT * FROM (\n{union}\n)", conditions) if conditions else union  # noqa: S608
         view = _view(asset, rows, None)
@@ -310,7 +310,7 @@ def _create_file_view(name: str, asset: AssetSpec, pattern: str) -> str:
     """What creates the view of the files of a pattern, as Spark's reader has their rows."""
     file_format, fields = asset.file_format, path_columns(asset)
     options = reader_options(asset)
-    declared = {column: kind for column, kind in asset.columns.items() if column not in fields}
+    declared = {column: kind for column, kind in asset.column_types.items() if column not in fields}
     has_schema = file_format.columns != "own" and not file_format.has_header(options) and declared
     schema = ", ".join(f"{sqltext.name(column)} {kind}" for column, kind in declared.items())
     settings = ", ".join(f"{_quote(key)} = {_quote(value)}" for key, value in {**options, "path": pattern}.items())
@@ -325,7 +325,7 @@ def _select_files(name: str, asset: AssetSpec, slot: FileSlot) -> str:
     file_format, fields = asset.file_format, path_columns(asset)
     literals = field_literals(slot, asset)
     constants = [f"CAST({literals[column]} AS {kind}) AS {sqltext.name(column)}" for column, kind in fields.items()]
-    declared = {column: kind for column, kind in asset.columns.items() if column not in fields}
+    declared = {column: kind for column, kind in asset.column_types.items() if column not in fields}
     if file_format.expressions:
         columns = [*file_format.expressions]
     elif file_format.has_header(reader_options(asset)) and declared:

@@ -14,6 +14,7 @@ from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker
 from sparkassets.spark import sqltext
+from sparkassets.spark.column_comments import COMMENT
 from sparkassets.spark.commit_markers import mark_commits
 from sparkassets.spark.open_tables import TableDescription
 from sparkassets.spark.schemas import GENERATED, SchemaDifferences, find_differences, is_generated
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from sparkassets.spark.writes.landing import Columns
 
-_COMMENT = "comment"
 _TYPE_CHANGES = "delta.typeChanges"
 _INVARIANTS = "delta.invariants"
 """A column's own condition, by Delta's protocol. Delta makes every column of a new schema nullable, and lets none be
@@ -125,7 +125,7 @@ def _column_metadata(new: StructField, old: StructField | None, missing: Sequenc
     if new.dataType.simpleString() != old.dataType.simpleString() or _find_named(
         old.metadata.get(GENERATED, ""), missing
     ):
-        return {key: value for key, value in old.metadata.items() if key == _COMMENT}
+        return {key: value for key, value in old.metadata.items() if key == COMMENT}
     return _copy_kept_metadata(old)
 
 

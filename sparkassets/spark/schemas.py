@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
@@ -111,6 +112,20 @@ def refuse_folders(asset: str, schema: StructType, columns: Sequence[str]) -> No
         raise RunError(
             f"{asset}: 'partitioned_by' names every column, but the files need at least one", hint="leave one out"
         )
+
+
+def listed_schema(session: SparkSession, asset: AssetSpec, actual: StructType) -> StructType:
+    """The columns that a result has to have: those that `columns` lists and, where that is open, all others it has."""
+    from pyspark.sql.types import NullType, StructField, StructType
+
+    typed = declared_schema(session, asset.column_types) if asset.column_types else StructType()
+    if asset.columns:
+        return typed
+    names = {name.lower() for name in typed.names}
+    others = [field for field in actual.fields if field.name.lower() not in names]
+    names |= {field.name.lower() for field in others}
+    absent = [StructField(name, NullType()) for name in asset.listed_columns if name.lower() not in names]
+    return StructType([*typed.fields, *others, *absent])
 
 
 def refuse_undeclared(asset: str, actual: StructType, declared: StructType) -> None:

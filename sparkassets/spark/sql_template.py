@@ -294,7 +294,7 @@ class TemplateRelations(Generic[R]):
     def _relate_partitions(self) -> R:
         """The run's partitions; segments as text, or in the column's declared type."""
         partitioning, partitions = self._listed_partitions()
-        declared = {name.lower(): kind for name, kind in self._order.asset.columns.items()}
+        declared = {name.lower(): kind for name, kind in self._order.asset.column_types.items()}
         types = {each.column: declared.get(each.column.lower(), "string") for each in partitioning.segments}
         return self._make_partitions(predicates.partitions_table(partitioning, partitions), types)
 

@@ -173,7 +173,7 @@ def _of_file(session: SparkSession, asset: AssetSpec, given: GivenRows) -> DataF
     if not Path(given.file).is_file():
         raise InputError(f"{given.location}: the file {given.file} does not exist")
     form = FORMATS[Path(given.file).suffix[1:]]
-    columns = {**asset.columns, **given.columns}
+    columns = {**asset.column_types, **given.columns}
     reader = session.read.format(form.reader)
     if form.columns == "header":
         reader = reader.option("header", value=True)

@@ -74,7 +74,7 @@ class ProjectUnderTest(Project):
             reason = "is computed by its runs" if asset.source is None else "is only known by its events"
             raise InputError(f"{source!r} {reason}, so a test cannot give it rows")
         if not isinstance(rows, DataFrame):
-            types = {**asset.columns, **(columns or {})}
+            types = {**asset.column_types, **(columns or {})}
             rows = frame_of(self._spark, asset, GivenRows(FileLocation("the test"), tuple(rows), types))
         rows.write.format("delta").mode(mode).save(asset.storage.path)
 

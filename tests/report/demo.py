@@ -15,7 +15,7 @@ from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.partitions import WindowMapping
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.planner.planner import make_plan
-from sparkassets.core.spec.model import AssetSpec, DeadlineSpec, InletSpec, SqlBody
+from sparkassets.core.spec.model import AssetSpec, ColumnSpec, DeadlineSpec, InletSpec, SqlBody
 from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.core.validations import NotNullCheck, RangeCheck, RowCountCheck, RuleVerdict, ValidationRule
 from sparkassets.errors import FileLocation
@@ -43,7 +43,11 @@ def assets() -> Sequence[AssetSpec]:
         "weather",
         description="Mean delay of each day and airport",
         owner="ops@example.com",
-        columns={"day": "DATE", "origin": "STRING", "mean_delay": "DOUBLE"},
+        listed_columns={
+            "day": ColumnSpec("DATE"),
+            "origin": ColumnSpec("STRING", "The airport of the departure"),
+            "mean_delay": ColumnSpec("DOUBLE"),
+        },
         private=frozenset({"origin"}),
     )
     trailing = InletSpec("daily_delays", "", WindowMapping.trailing(Duration.parse("7d")))

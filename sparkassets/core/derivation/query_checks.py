@@ -24,6 +24,7 @@ from sparkassets.core.derivation.asset_columns import (
     render_failure,
 )
 from sparkassets.core.derivation.column_uses import parse_query
+from sparkassets.core.derivation.listed_columns import impossible_types, wrong_columns
 from sparkassets.core.query_text import find_extra_comma, yielded_columns
 from sparkassets.core.spec.model import AssetSpec, ReadChanges, SqlBody
 from sparkassets.core.spec.project_spec import ProjectSpec
@@ -91,7 +92,9 @@ def _query_problems(asset: AssetSpec, derivations: AssetDerivations) -> list[Spe
             return [source.problem(tree)]
         if tree is not None and (problems := [*_unknown_columns(asset, query, tree, source, derivations)]):
             return problems
-    return []
+        if tree is not None and (problems := [*impossible_types(asset, tree)]):
+            return problems
+    return [*wrong_columns(asset, derivations)]
 
 
 # --------------------------------------------------------------------- syntax

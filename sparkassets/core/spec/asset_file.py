@@ -307,7 +307,7 @@ def _check_extra(at: DocumentPlace, keys: AssetFile) -> None:
 def _check_columns(at: DocumentPlace, keys: AssetFile) -> None:
     """Refuses names that differ by case only, names that Delta does not allow, and types that it cannot store."""
     spellings: dict[str, str] = {}
-    for name, text in keys.types.items():
+    for name, column in keys.column_maps.items():
         place = at / "columns" / name
         type_place = place if isinstance(keys.columns[name], str) else place / "type"
         if (other := spellings.setdefault(name.lower(), name)) != name:
@@ -315,7 +315,7 @@ def _check_columns(at: DocumentPlace, keys: AssetFile) -> None:
         if keys.source is None and (forbidden := _NOT_IN_DELTA.search(name)):
             place.add_key_problem(f"the column {name!r} contains {forbidden[0]!r}, which Delta does not allow in names")
         try:
-            check_type(text)
+            check_type(column.type) if column.type is not None else None
         except TypeNameError as error:
             type_place.add_text_problem(error.position, str(error.args[0]), width=error.width, hint=error.hint)
 

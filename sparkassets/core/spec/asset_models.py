@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, Tag
 from sparkassets.core.source_formats import FORMATS
 from sparkassets.core.spec.inlet_models import InletMap
 from sparkassets.core.spec.project_models import BudgetMap, NotifyValue, TagList
-from sparkassets.core.spec.rule_maps import RuleList
+from sparkassets.core.spec.rule_maps import ColumnRuleList, RuleList
 from sparkassets.core.spec.schedule_models import (
     DeadlineMap,
     DimensionValue,
@@ -49,9 +49,11 @@ from sparkassets.core.spec.value_kinds import (
 
 
 class ColumnMap(StrictMap):
-    """A column with more than its type."""
+    """What is said of a column."""
 
-    type: ColumnType = Field(description="Spark SQL type.")
+    type: Maybe[ColumnType] = Field(default=None, description="Spark SQL type.")
+    description: Text = Field(default="", description="Description for people; runs write it to the table.")
+    checks: ColumnRuleList = Field(default=[], description="Validations of this column alone.")
     pii: bool = Field(default=False, description="Personal data: its values never appear in messages or reports.")
 
 
@@ -62,6 +64,10 @@ _Columns = dict[
         discriminate_by_kind("a Spark SQL type such as bigint or decimal(12,2), or {type: string, pii: true}"),
     ],
 ]
+_COLUMNS: Final = (
+    "Columns, each with its Spark SQL type or a map of what is known of it. Where all of them have a type, there are "
+    "no others."
+)
 
 
 _PROPERTIES: Final = (
@@ -100,9 +106,7 @@ class OutletMap(StrictMap):
     uri: Maybe[Text] = Field(
         default=None, description="Identity of the dataset in events, and default location of its data."
     )
-    columns: _Columns = Field(
-        default={}, description="Columns with their Spark SQL types, or with a map of type and further properties."
-    )
+    columns: _Columns = Field(default={}, description=_COLUMNS)
     description: Text = Field(default="", description="Description for people.")
     extra: dict[str, Any] = Field(default={}, description="Metadata of any kind; no credentials.")
     properties: dict[str, Plain] = Field(default={}, description=_PROPERTIES)
@@ -228,9 +232,7 @@ class AssetFile(StrictMap):
         default=[], description="Words to select assets by, such as tag:finance; added to those of `defaults`."
     )
     extra: dict[str, Any] = Field(default={}, description="Metadata of any kind; no credentials.")
-    columns: _Columns = Field(
-        default={}, description="Columns with their Spark SQL types, or with a map of type and further properties."
-    )
+    columns: _Columns = Field(default={}, description=_COLUMNS)
     uri: Maybe[Text] = Field(
         default=None, description="Identity of the dataset in events, and default location of its data."
     )
@@ -434,11 +436,22 @@ class AssetFile(StrictMap):
     )
 
     @property
+    def column_maps(self) -> dict[str, ColumnMap]:
+        """What is said of each column; a type alone as a map."""
+        return {name: ColumnMap(type=each) if isinstance(each, str) else each for name, each in self.columns.items()}
+
+    @property
+    def known_types(self) -> dict[str, str]:
+        """The Spark SQL type of each column that has one."""
+        return {name: each.type for name, each in self.column_maps.items() if each.type is not None}
+
+    @property
     def types(self) -> dict[str, str]:
-        """The Spark SQL type of each column."""
-        return {name: each if isinstance(each, str) else each.type for name, each in self.columns.items()}
+        """The Spark SQL type of each column where all have one, so that there are no others; else empty."""
+        known_types = self.known_types
+        return known_types if len(known_types) == len(self.columns) else {}
 
     @property
     def private(self) -> frozenset[str]:
         """The columns whose values are not shown."""
-        return frozenset(name for name, each in self.columns.items() if not isinstance(each, str) and each.pii)
+        return frozenset(name for name, each in self.column_maps.items() if each.pii)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
 
+from sparkassets.core.phrases import few
 from sparkassets.core.spec.bodies import AssetBody
 from sparkassets.core.spec.drafts import AssetDraft
+from sparkassets.core.spec.model import ColumnSpec
 from sparkassets.core.suggestions import KnownColumns
+from sparkassets.core.writes import WriteMode
 
 TableColumns = Callable[[str], Sequence[str] | None]
 """From the storage of a Delta table to its columns; None where they are unknown."""
@@ -54,6 +58,39 @@ def _find_columns(draft: AssetDraft, body: AssetBody, tables: TableColumns | Non
 def _add_partition_columns(draft: AssetDraft, columns: list[str]) -> list[str]:
     """The columns, followed by those of the partition; the path may supply one."""
     return [*columns, *(each for each in draft.partitioning.columns if each not in columns)]
+
+
+def compile_columns(draft: AssetDraft) -> dict[str, ColumnSpec]:
+    """What the asset says of its columns, by their names, in order."""
+    return {
+        name: ColumnSpec(
+            each.type or "", " ".join(each.description.split()), (draft.at / "columns" / name).key_location
+        )
+        for name, each in draft.keys.column_maps.items()
+    }
+
+
+def check_listed_columns(draft: AssetDraft, body: AssetBody, write: WriteMode | None) -> None:
+    """Refuses columns that the SELECT does not yield and, where `columns` are all with a type, others that it does."""
+    selected = body.sql.outline.columns if body.sql is not None else None
+    if not selected or write is None or draft.writes_itself or not draft.keys.columns:
+        return
+    at, known = draft.at / "columns", KnownColumns.of_select(draft.name, (*selected, *write.added_columns))
+    for name in draft.keys.columns:
+        if refused := known.refuse(name):
+            (at / name).add_key_problem(refused[0], hint=refused[1])
+    listed = {name.lower() for name in draft.keys.types}
+    unlisted = [each for each in selected if listed and each.lower() not in listed and write.stores_column(each)]
+    if unlisted:
+        at.add_key_problem(refuse_unlisted(unlisted), hint=UNLISTED_HINT)
+
+
+def refuse_unlisted(names: Sequence[str]) -> str:
+    """The problem with columns that a SELECT yields, although `columns` lists others, each with a type."""
+    return f"the SELECT yields {few([repr(each) for each in names])}, which 'columns' does not list"
+
+
+UNLISTED_HINT: Final = "list it, or leave out the type of any column: then others are allowed"
 
 
 def check_partition_columns(draft: AssetDraft, body: AssetBody) -> None:

@@ -18,7 +18,13 @@ from sparkassets.core.spec.asset_checks import (
 )
 from sparkassets.core.spec.asset_graph import sort_topologically, upstream_edges
 from sparkassets.core.spec.bodies import AssetBody, AssetCode, ModuleSource, compile_body, join_bodies
-from sparkassets.core.spec.column_inference import TableColumns, check_partition_columns, find_known_columns
+from sparkassets.core.spec.column_inference import (
+    TableColumns,
+    check_listed_columns,
+    check_partition_columns,
+    compile_columns,
+    find_known_columns,
+)
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft, resolve_path
 from sparkassets.core.spec.expect_and_notify import compile_expect, compile_notify, narrow_rules, refuse_selections
 from sparkassets.core.spec.folder_defaults import check_folders, find_owner, find_tags
@@ -38,7 +44,7 @@ from sparkassets.core.spec.stores import check_named, stores_of
 from sparkassets.core.spec.strategy_and_write import check_upsert, compile_strategy, compile_unchanged
 from sparkassets.core.spec.time_bounds import TimeBounds
 from sparkassets.core.spec.unlisted_segments import find_segments_from_rows, find_unlisted_segments
-from sparkassets.core.spec.validations import compile_rules, refuse_rules
+from sparkassets.core.spec.validations import compile_rules, inlet_rules, own_rules, refuse_rules
 from sparkassets.core.spec.yaml_document import sort_problems
 from sparkassets.core.suggestions import KnownColumns
 from sparkassets.core.validations import ValidationRule
@@ -200,6 +206,7 @@ def _compile_asset(
         file=draft.file.path,
         extra=keys.extra,
         columns=keys.types,
+        listed_columns=compile_columns(draft),
         private=keys.private,
         rules=_compile_own_rules(draft, columns, code),
         source=draft.source,
@@ -276,7 +283,7 @@ def _compile_own_rules(
 ) -> tuple[ValidationRule, ...]:
     """The validations of the rows that the asset writes; a source, whose rows nothing can withhold, has none."""
     refuse_rules(draft)
-    return compile_rules(draft.at / "validations", draft.keys.validations, columns.get(draft.name), code)
+    return compile_rules(own_rules(draft.at, draft.keys), columns.get(draft.name), code)
 
 
 def _add_inlet_rules(
@@ -288,13 +295,14 @@ def _add_inlet_rules(
     for name, options in listed.items():
         if options is None or not options.validations or name not in inlets:
             continue
-        at, inlet = draft.at / "inlets" / name / "validations", inlets[name]
+        at, inlet = draft.at / "inlets" / name, inlets[name]
         if inlet.waits_only and draft.are_reliable("sql", "python"):
-            at.add_key_problem(f"the options of {name!r} have no effect: the code does not read it")
+            message = f"the options of {name!r} have no effect: the code does not read it"
+            (at / "validations").add_key_problem(message)
         known_columns = columns.get(name)
         known_columns = _columns_as_read(known_columns, inlet) if known_columns is not None else None
         with_rules[name] = replace(
-            inlet, rules=compile_rules(at, options.validations, known_columns, code, of_inlet=True)
+            inlet, rules=compile_rules(inlet_rules(at, options), known_columns, code, of_inlet=True)
         )
     return with_rules
 
@@ -379,6 +387,7 @@ def _check_template(
 def _check_write(draft: AssetDraft, body: AssetBody, write: WriteMode | None) -> None:
     """Refuses columns and code that the write mode cannot work with."""
     check_partition_columns(draft, body)
+    check_listed_columns(draft, body, write)
     check_upsert(draft, body, write)
     check_self_written(draft, body)
 

@@ -164,6 +164,7 @@ _SECTIONS: Final[dict[str, type[BaseModel]]] = {
     "`publish` of a write": asset_models.PublishMap,
     "`history` of an upsert": asset_models.HistoryMap,
     "A column: `columns: {name: {…}}`": asset_models.ColumnMap,
+    "One of the `checks` of a column": rule_maps.ColumnRuleMap,
     "One of the `validations` of an asset, an inlet or an outlet": rule_maps.RuleMap,
     "`row_count` of a validation": rule_maps.RowCountMap,
     "`range` of a validation": rule_maps.RangeMap,

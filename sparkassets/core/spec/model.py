@@ -288,6 +288,19 @@ class NotifyRule:
 
 
 @frozen
+class ColumnSpec:
+    """What an asset says of one of its columns.
+
+    Attributes:
+        type: Its Spark SQL type; empty where it is not declared.
+    """
+
+    type: str = ""
+    description: str = ""
+    location: FileLocation = NOWHERE
+
+
+@frozen
 class AssetSpec:
     """One asset, compiled.
 
@@ -299,7 +312,8 @@ class AssetSpec:
         path_fields: For a file source the pattern's field names; at most one, the time partition.
         segment_params: The params of each segment, where they go by segment.
         segments_from_rows: Columns of the open dimensions whose segments only rows of its runs make known.
-        columns: Declared column name to Spark SQL type, in order; empty when not declared.
+        columns: Spark SQL type of every column by its name, in order; empty where the list of columns may be open.
+        listed_columns: What is said of some or all of its columns, by their names, in order.
         private: Columns whose values are not shown.
         rules: Validations of its rows before they are published.
         strategy, write: None for a source.
@@ -339,6 +353,7 @@ class AssetSpec:
     file: str = ""
     extra: Mapping[str, object] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
+    listed_columns: Mapping[str, ColumnSpec] = field(default_factory=dict)
     private: frozenset[str] = frozenset()
     rules: tuple[ValidationRule, ...] = ()
     source: SourceSpec | None = None
@@ -379,6 +394,11 @@ class AssetSpec:
     in_paths: Partitioning | None = None
     outlets: tuple[str, ...] = ()
     maker: str = ""
+
+    @property
+    def column_types(self) -> Mapping[str, str]:
+        """The Spark SQL types that are declared, of all columns or of some, by their names."""
+        return self.columns or {name: each.type for name, each in self.listed_columns.items() if each.type}
 
     @property
     def path_partitioning(self) -> Partitioning:

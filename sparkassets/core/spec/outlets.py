@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.phrases import listing
 from sparkassets.core.spec.asset_models import AssetFile, OutletMap, WriteMap
+from sparkassets.core.spec.column_inference import compile_columns
 from sparkassets.core.spec.drafts import AssetDraft
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.source import plain_text
@@ -123,6 +124,7 @@ def compile_outlet(
         description=draft.keys.description,
         extra=draft.keys.extra,
         columns=draft.keys.types,
+        listed_columns=compile_columns(draft),
         private=draft.keys.private,
         properties=compile_properties(draft),
         partitioned_by=compile_folders(draft),

@@ -460,7 +460,7 @@ def _explain_file_refusal(column: str, down: AssetDraft, up: AssetDraft) -> tupl
     file_format = source.files
     if file_format is None or file_format.has_statistics:
         return None
-    kind = next((kind for name, kind in up.keys.types.items() if name.lower() == column.lower()), None)
+    kind = next((kind for name, kind in up.keys.known_types.items() if name.lower() == column.lower()), None)
     if kind is None and not file_format.has_header(source.options):
         return (
             f"the {source.kind} files of {up.name!r} do not declare the type of {column!r}",

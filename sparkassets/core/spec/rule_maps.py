@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import ConfigDict, Field, Tag
 
@@ -166,6 +166,52 @@ class RuleMap(_CommonRuleMap):
     )
 
 
+ColumnCheck = Literal["not_null", "unique"]
+"""The checks of a column that need no value."""
+
+
+class ColumnRuleMap(_CommonRuleMap):
+    """One validation of the column below which it stands; exactly one key is a check."""
+
+    not_null: Maybe[Literal[True]] = Field(default=None, description="The column is not NULL.")
+    unique: Maybe[Literal[True]] = Field(default=None, description="No two rows have the same value.")
+    accepted: Maybe[Annotated[list[Plain], require_list("a list of values")]] = Field(
+        default=None, description="It has one of these values or is NULL."
+    )
+    range: Maybe[Annotated[RangeMap, require_map("a map such as {min: 0}")]] = Field(
+        default=None, description="It lies between these bounds or is NULL."
+    )
+    pattern: Maybe[Text] = Field(default=None, description="Its whole text matches this regular expression.")
+    freshness: Maybe[DurationText] = Field(default=None, description="Its newest value is at most this old.")
+    foreign_key: Maybe[Text] = Field(default=None, description="Its values exist in a column such as shops.id.")
+    per: Maybe[Literal["row", "partition", "run"]] = Field(
+        default=None, description="What the rule judges, as in `validations`."
+    )
+
+    def rule_of(self, column: str) -> RuleMap:
+        """The same as one of an asset's `validations`."""
+        keys: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set}
+        for name in keys.keys() & set(CHECKS):
+            keys[name] = [column] if name in get_args(ColumnCheck) else {column: keys[name]}
+        return RuleMap.model_construct(**keys)
+
+
+ColumnRuleList = Annotated[
+    list[
+        Annotated[
+            Annotated[ColumnCheck, Tag("<text>")] | Annotated[ColumnRuleMap, Tag("<map>")],
+            discriminate_by_kind("not_null, unique or a map such as {pattern: '.+@.+'}"),
+        ]
+    ],
+    require_list("a list such as [not_null, {pattern: '.+@.+'}]"),
+]
+
+
+def column_rule(column: str, check: ColumnCheck | ColumnRuleMap) -> RuleMap:
+    """One of the `checks` of a column as one of an asset's `validations`."""
+    return (ColumnRuleMap.model_validate({check: True}) if isinstance(check, str) else check).rule_of(column)
+
+
 class RegisteredRuleMap(_CommonRuleMap):
     """A check that an installed package registered; the keys that are not here are its parameters."""
 
@@ -193,14 +239,24 @@ def row_removing_rule_maps(keys: Any) -> dict[str, object]:  # noqa: ANN401  the
 
     They are by the names that they have as parts of a definition.
     """
-    lists = {"validations": keys.validations}
+    lists: dict[str, list[Any]] = {"validations": keys.validations, **_column_rules(keys, "columns")}
     for name, outlet in (keys.outlets or {}).items():
         lists[f"validations.{name}"] = outlet.validations if outlet else []
+        lists |= _column_rules(outlet, f"columns.{name}") if outlet else {}
     return {
         f"{path}.{number}": rule.model_dump(exclude_none=True, exclude={"samples"})
         for path, rules in lists.items()
         for number, rule in enumerate(rules, start=1)
         if rule.severity in TAKING
+    }
+
+
+def _column_rules(keys: Any, path: str) -> dict[str, list[Any]]:  # noqa: ANN401  the keys of an asset or an outlet
+    """The checks of columns as validations, by their path."""
+    return {
+        f"{path}.{name}": [column_rule(name, check) for check in column.checks]
+        for name, column in keys.columns.items()
+        if not isinstance(column, str)
     }
 
 

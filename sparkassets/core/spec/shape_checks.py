@@ -35,6 +35,12 @@ _RULE_MODELS: Final[Mapping[str, _Described]] = {
     ".foreign_key": rule_maps.ForeignKeyMap,
 }
 """The models of a rule and of the maps in it."""
+_COLUMN_MODELS: Final[Mapping[str, _Described]] = {
+    "": asset_models.ColumnMap,
+    ".checks": rule_maps.ColumnRuleMap,
+    ".checks.range": rule_maps.RangeMap,
+}
+"""The models of a column and of the maps in it."""
 _MODELS_BY_PATH: Final[Mapping[type[BaseModel], Mapping[str, _Described]]] = {
     asset_models.AssetFile: {
         "": asset_models.AssetFile,
@@ -54,8 +60,11 @@ _MODELS_BY_PATH: Final[Mapping[type[BaseModel], Mapping[str, _Described]]] = {
         "write.upsert": asset_models.UpsertMap,
         "write.upsert.history": asset_models.HistoryMap,
         "write.publish": asset_models.PublishMap,
-        "columns.*": asset_models.ColumnMap,
-        "outlets.*.columns.*": asset_models.ColumnMap,
+        **{
+            f"{owner}columns.*{key}": described
+            for owner in ("", "outlets.*.")
+            for key, described in _COLUMN_MODELS.items()
+        },
         **{
             f"{owner}validations{key}": described
             for owner in ("", "inlets.*.", "outlets.*.")
@@ -350,6 +359,8 @@ def _generalize_path(path: KeyPath) -> str:
     match path:
         case ("validations", "range", _, *rest):
             path = ("validations", "range", "*", *rest)
+        case ("columns", _, "checks", int(), *rest):
+            path = ("columns", "*", "checks", *rest)
         case (("columns" | "secrets" | "storage") as named, _, *rest):
             path = (named, "*", *rest)
     return ".".join(map(str, (*owner, *path)))

@@ -55,6 +55,7 @@ def compile_source(at: DocumentPlace, keys: AssetFile, installed: Mapping[str, F
         registered = None if kind in FORMATS else _build_registered(at, kind, keys, installed)
         _check_file_place(at, keys, kind)
         options = {key: plain_text(value) for key, value in keys.options.items()}
+        _check_typed(at, keys, registered or FORMATS[kind], options)
         return SourceSpec(kind, options, settle, registered)
     _refuse_file_keys(at, "a Delta source" if kind in _TABLES else "a source that is known only by its events")
     if not (keys.path or keys.table) and kind == "delta" and at.document.failed.isdisjoint({"path", "table"}):
@@ -67,7 +68,7 @@ def compile_source(at: DocumentPlace, keys: AssetFile, installed: Mapping[str, F
 def _build_registered(at: DocumentPlace, kind: str, keys: AssetFile, installed: Mapping[str, Factory]) -> FileFormat:
     """The format of a package; what is wrong becomes a problem."""
     try:
-        return build_registered_format(kind, keys.options, keys.types, installed=installed)
+        return build_registered_format(kind, keys.options, keys.known_types, installed=installed)
     except RegisteredError as error:
         if kind not in installed:
             error.hint = suggest_close(kind, [*_BUILT_IN_NAMES, *installed]) or _FORMAT_HINT
@@ -80,6 +81,15 @@ def _check_file_place(at: DocumentPlace, keys: AssetFile, kind: str) -> None:
         (at / "table").add_key_problem(f"'table' is not allowed for a source of {kind} files", hint="give its 'path'")
     elif keys.path is None and at.document.failed.isdisjoint({"path", "source"}):
         (at / "source").add_problem(f"a source of {kind} files needs a path, such as path: landing/*.{kind}")
+
+
+def _check_typed(at: DocumentPlace, keys: AssetFile, file_format: FileFormat, options: Mapping[str, str]) -> None:
+    """Refuses a type for some columns only, where the files do not name their columns: all others would be lost."""
+    if not keys.known_types or keys.types or file_format.columns == "own" or file_format.has_header(options):
+        return
+    untyped = next(name for name in keys.columns if name not in keys.known_types)
+    message = f"the column {untyped!r} has no type, but {keys.source} files are read with the types of all columns"
+    (at / "columns" / untyped).add_key_problem(message, hint="give every column a type, or none")
 
 
 def compile_pattern(at: DocumentPlace, keys: AssetFile) -> PathPattern | None:
@@ -153,7 +163,7 @@ def path_columns(asset: AssetSpec) -> dict[str, str]:
         return {}
     partitioning = asset.path_partitioning
     pattern = PathPattern.parse(asset.storage.as_path, partitioning.segment_columns)
-    segments = {each.name: asset.columns.get(each.name, "STRING") for each in pattern.segments}
+    segments = {each.name: asset.column_types.get(each.name, "STRING") for each in pattern.segments}
     if pattern.field is None or partitioning.time is None:
         return segments
     return {pattern.field.name: "DATE" if partitioning.time.has_dates else "TIMESTAMP", **segments}

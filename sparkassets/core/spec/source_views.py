@@ -26,7 +26,7 @@ def view_id(uri: str) -> str:
 def view_digest(asset: AssetSpec, uri: str) -> str:
     """Digest of a view of a file source and of how its files are read; it changes when either does."""
     view, source = asset.views[uri], asset.source
-    columns = {name: kind for name, kind in asset.columns.items() if name.lower() in map(str.lower, view.columns)}
+    columns = {name: kind for name, kind in asset.column_types.items() if name.lower() in map(str.lower, view.columns)}
     parts = [repr(view), sorted(columns.items()), None if source is None else sorted(source.options.items())]
     return blake2b(repr(parts).encode(), digest_size=_DIGEST_SIZE).hexdigest()
 

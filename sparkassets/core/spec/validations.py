@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
 from sparkassets.core.entry_points import RegisteredError
 from sparkassets.core.phrases import listing
+from sparkassets.core.spec.asset_models import AssetFile, OutletMap
 from sparkassets.core.spec.drafts import AssetDraft
+from sparkassets.core.spec.inlet_models import InletMap
 from sparkassets.core.spec.rule_checks import (
     MAKERS,
     CheckContext,
@@ -18,13 +20,21 @@ from sparkassets.core.spec.rule_checks import (
     foreign_key_from_text,
     read_written_value,
 )
-from sparkassets.core.spec.rule_maps import CHECKS, TAKING, ForeignKeyMap, RegisteredRuleMap, RuleMap
+from sparkassets.core.spec.rule_maps import (
+    CHECKS,
+    TAKING,
+    ForeignKeyMap,
+    RegisteredRuleMap,
+    RuleMap,
+    column_rule,
+)
 from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.suggestions import KnownColumns
 from sparkassets.core.validations import Check, CheckScope, FailureAllowance, ForeignKeyCheck, ValidationRule
 from sparkassets.core.validations.registered_checks import build_registered_check
 
 WrittenRule = RuleMap | RegisteredRuleMap
+PlacedRule = tuple[DocumentPlace, WrittenRule]
 
 _SCOPES: Final[Mapping[str, tuple[CheckScope, ...]]] = {
     "has_columns": ("run",),
@@ -42,8 +52,7 @@ _MOST_CHARACTERS: Final = 60
 
 
 def compile_rules(
-    at: DocumentPlace,
-    items: Sequence[WrittenRule],
+    items: Iterable[PlacedRule],
     columns: KnownColumns | None,
     code: CodeCatalog,
     *,
@@ -52,19 +61,18 @@ def compile_rules(
     """Compiles the rules; errors in one become problems.
 
     Args:
-        at: Where the list stands.
-        items: Its items.
+        items: The rules as they are written, each with its place.
         columns: Those of the rows, where all are known.
         code: Where functions come from.
         of_inlet: The rows are read, not written: they are judged as one, and none can be taken away.
     """
     rule_by_name: dict[str, ValidationRule] = {}
-    for number, each in enumerate(items):
-        for rule in _compile_item(at / number, each, columns, code, of_inlet=of_inlet):
+    for at, each in items:
+        for rule in _compile_item(at, each, columns, code, of_inlet=of_inlet):
             first = rule_by_name.setdefault(rule.name, rule)
             if first is not rule:
                 message = f"two validations are called {rule.name!r}; the first is in line {first.place.line}"
-                (at / number).add_problem(message, hint="give one of them a 'name'")
+                at.add_problem(message, hint="give one of them a 'name'")
     return tuple(rule_by_name.values())
 
 
@@ -78,45 +86,59 @@ def referenced_assets(draft: AssetDraft) -> dict[str, DocumentPlace]:
 
 def foreign_keys(draft: AssetDraft) -> Iterator[tuple[ForeignKeyCheck, DocumentPlace, DocumentPlace]]:
     """The foreign keys of the asset, its outlets and its inlets, with where the other asset and its columns stand."""
-    for at, items in _iterate_rule_lists(draft):
-        for number, item in enumerate(items):
-            place = at / number / "foreign_key"
-            match item:
-                case RuleMap(foreign_key=ForeignKeyMap() as key):
-                    columns = place / ("to" if key.to is not None else "columns")
-                    yield foreign_key_from_map(key), place / "asset", columns
-                case RuleMap(foreign_key=dict() as columns):
-                    yield from (
-                        (foreign_key_from_text(name, to), place / name, place / name) for name, to in columns.items()
-                    )
+    for at, item in _iterate_rules(draft):
+        place = at / "foreign_key"
+        match item:
+            case RuleMap(foreign_key=ForeignKeyMap() as key):
+                columns = place / ("to" if key.to is not None else "columns")
+                yield foreign_key_from_map(key), place / "asset", columns
+            case RuleMap(foreign_key=dict() as columns):
+                yield from (
+                    (foreign_key_from_text(name, to), place / name, place / name) for name, to in columns.items()
+                )
 
 
 def rule_functions(draft: AssetDraft) -> Iterator[tuple[str, str]]:
     """The module and the name of each function that a rule of the asset, its outlets or its inlets names."""
-    for _, items in _iterate_rule_lists(draft):
-        for item in items:
-            if isinstance(item, RuleMap) and item.python is not None:
-                module, _, name = item.python.partition(":")
-                yield module, name
+    for _, item in _iterate_rules(draft):
+        if isinstance(item, RuleMap) and item.python is not None:
+            module, _, name = item.python.partition(":")
+            yield module, name
 
 
 def refuse_rules(draft: AssetDraft) -> None:
     """Refuses rules of what others write: nothing can hold that back."""
-    if draft.keys.source and draft.keys.validations:
+    if not draft.keys.source:
+        return
+    lists = {at.path[:-1] for at, _ in own_rules(draft.at, draft.keys)}
+    for at in (DocumentPlace(draft.at.document, path) for path in sorted(lists, key=str)):
         hint = f"move it to the assets that read it: inlets: {{{draft.name}: {{validations: […]}}}}"
-        (draft.at / "validations").add_key_problem(
-            "a source cannot have validations: others write it, so its rows cannot be withheld", hint=hint
+        at.add_key_problem(
+            f"a source cannot have {at.path[-1]}: others write it, so its rows cannot be withheld", hint=hint
         )
 
 
-def _iterate_rule_lists(draft: AssetDraft) -> Iterator[tuple[DocumentPlace, Sequence[WrittenRule]]]:
+def own_rules(at: DocumentPlace, keys: AssetFile | OutletMap) -> Iterator[PlacedRule]:
+    """The `validations` of an asset or an outlet, then the `checks` of its columns, each with its place."""
+    yield from inlet_rules(at, keys)
+    for name, column in keys.columns.items():
+        for number, check in enumerate(column.checks if not isinstance(column, str) else ()):
+            yield at / "columns" / name / "checks" / number, column_rule(name, check)
+
+
+def inlet_rules(at: DocumentPlace, keys: InletMap | AssetFile | OutletMap) -> Iterator[PlacedRule]:
+    """The `validations` below a place, each with its own."""
+    yield from ((at / "validations" / number, item) for number, item in enumerate(keys.validations))
+
+
+def _iterate_rules(draft: AssetDraft) -> Iterator[PlacedRule]:
+    """The rules of an asset, its inlets and its outlets."""
     keys = draft.keys
-    yield draft.at / "validations", keys.validations
-    inlets = keys.inlets if isinstance(keys.inlets, dict) else {}
-    for name, inlet in inlets.items():
-        yield draft.at / "inlets" / name / "validations", inlet.validations if inlet else ()
+    yield from own_rules(draft.at, keys)
+    for name, inlet in keys.inlets.items() if isinstance(keys.inlets, dict) else ():
+        yield from inlet_rules(draft.at / "inlets" / name, inlet) if inlet else ()
     for name, outlet in (keys.outlets or {}).items():
-        yield draft.at / "outlets" / name / "validations", outlet.validations if outlet else ()
+        yield from own_rules(draft.at / "outlets" / name, outlet) if outlet else ()
 
 
 def _compile_item(

@@ -290,6 +290,7 @@ def _adapt_read_asset(asset: AssetSpec, changed_sources: Collection[str]) -> Ass
         asset.location,
         type=asset.type,
         columns=asset.columns,
+        listed_columns=asset.listed_columns,
         private=asset.private,
         source=SourceSpec("delta" if asset.storage is not None else "events"),
         partitioning=asset.partitioning,

@@ -27,6 +27,7 @@ from sparkassets.features.openlineage.facets import (
     metrics_facet,
     owners_facet,
     parent_facet,
+    privacy_facet,
     schema_facet,
     statistics_facet,
     symlinks_facet,
@@ -260,7 +261,9 @@ class FacetBuilder:
 
     def _schema(self, asset: AssetSpec, version: int | None) -> Facets:
         columns = self.schemas(asset, version)
-        return {"schema": schema_facet(columns)} if columns else {}
+        descriptions = {name.lower(): each.description for name, each in asset.listed_columns.items()}
+        tags = {"tags": privacy_facet(sorted(asset.private))} if asset.private else {}
+        return {"schema": schema_facet(columns, descriptions), **tags} if columns else tags
 
     def _column_lineage(self, asset: AssetSpec, pins: Mapping[str, InletPin]) -> Facets:
         """The column lineage facet of an asset in SQL; empty if it is uncertain. Cached by the inlets' columns."""

@@ -5,7 +5,7 @@ Facets of validations hold counts only, neither sample rows nor values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from sparkassets.core.derivation.column_uses import ColumnUses, QueryDerivation
@@ -44,6 +44,7 @@ _SCHEMAS: Final = {
     "SourceCodeJobFacet": "1-0-1",
     "StorageDatasetFacet": "1-0-1",
     "SymlinksDatasetFacet": "1-0-1",
+    "TagsDatasetFacet": "1-0-0",
     "TestRunFacet": "1-0-1",
 }
 """The version of each schema that is kept to."""
@@ -55,9 +56,18 @@ def facet(schema: str, /, kind: str = "", **values: object) -> Facet:
     return {"_producer": PRODUCER, "_schemaURL": url, **values}
 
 
-def schema_facet(columns: Mapping[str, str]) -> Facet:
-    """The columns of a dataset, in order, each with its type."""
-    return facet("SchemaDatasetFacet", fields=[{"name": name, "type": kind} for name, kind in columns.items()])
+def schema_facet(columns: Mapping[str, str], descriptions: Mapping[str, str]) -> Facet:
+    """The columns of a dataset, in order, each with its type and, by its name in lower case, its description."""
+    fields = [
+        {"name": name, "type": kind, "description": descriptions.get(name.lower())} for name, kind in columns.items()
+    ]
+    return facet("SchemaDatasetFacet", fields=[{key: each for key, each in one.items() if each} for one in fields])
+
+
+def privacy_facet(columns: Iterable[str]) -> Facet:
+    """A tag for each column with personal data."""
+    tag = {"key": "pii", "value": "true", "source": "sparkassets"}
+    return facet("TagsDatasetFacet", tags=[{**tag, "field": each} for each in columns])
 
 
 def owners_facet(schema: str, owner: str) -> Facet:

@@ -221,6 +221,7 @@ function definitionTab(row, page) {
       section("Columns", null, table([
         { title: "Column", cell: ([name]) => h("span", { class: "mono" }, name) },
         { title: "Type", cell: ([, type, isPrivate]) => [h("span", { class: "mono quiet" }, type), isPrivate && quiet(" private: no value of it is shown")] },
+        { title: "Description", cell: ([, , , description]) => description },
       ], page.columns, { none: "Its columns are not declared." })),
       section("Versions of its code", null, page.versions.length ? h("ol", { class: "versions" }, page.versions.map((each) => h("li", null,
         h("p", null, h("b", { class: "mono" }, each.definition), " ", each.current ? badge("current", "now") : "", " ", each.run ? [quiet("last run "), runLink(each.run), " "] : "", each.at ? moment(each.at) : ""),

@@ -6,7 +6,7 @@ function matches(text) {
   const found = [];
   for (const asset of site.index.assets) {
     const name = asset.name.toLowerCase();
-    const columns = (asset.columns || []).filter((column) => words.some((word) => column.toLowerCase().includes(word)));
+    const columns = (asset.columns || []).map((column) => column.join(": ")).filter((column) => words.some((word) => column.toLowerCase().includes(word)));
     const all = `${name} ${(asset.description || "").toLowerCase()} ${(asset.owner || "").toLowerCase()} ${columns.join(" ").toLowerCase()}`;
     if (!words.every((word) => all.includes(word))) continue;
     const score = name === text ? 0 : name.startsWith(words[0]) ? 1 : words.every((word) => name.includes(word)) ? 2 : 3;

@@ -23,6 +23,7 @@ from sparkassets.delta.staging import IterationRows, StagedFile, discard, discar
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, FenceConflictError, RunOrder
 from sparkassets.spark import scratch
+from sparkassets.spark.column_comments import with_comments
 from sparkassets.spark.commit_markers import format_marker
 from sparkassets.spark.own_session import given_setting, settings_of
 from sparkassets.spark.table_locations import path_of
@@ -269,7 +270,7 @@ def make_table(asset: AssetSpec, schema: StructType, *, marker: CommitMarker) ->
     Raises:
         FenceConflictError: Another writer created it first.
     """
-    columns = _delta_schema(nullable_fields(schema))
+    columns = _delta_schema(with_comments(nullable_fields(schema), asset))
     request = CommitRequest(asset.name, marker.app_id, marker.version, format_marker(marker), schema=columns)
     try:
         create(path_of(asset), request, layout=layout_of(asset, schema, None), properties=driver_properties(asset))

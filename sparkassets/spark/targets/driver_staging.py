@@ -20,6 +20,7 @@ from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker, RunOrder
 from sparkassets.spark import scratch, sqltext
 from sparkassets.spark.capabilities import capabilities_of, union_all
+from sparkassets.spark.column_comments import with_comments
 from sparkassets.spark.failures import error_condition
 from sparkassets.spark.partition_guard import guard_for
 from sparkassets.spark.table_locations import path_of
@@ -329,7 +330,7 @@ def find_replaced(order: RunOrder, planned: PlannedWrite, table: DeltaTable | No
 
 def table_fields(planned: PlannedWrite, table: DeltaTable | None) -> list[dict[str, Any]]:
     """The columns of the table after the commit, as Delta's JSON: the present ones, then new ones of the rows."""
-    row_fields = nullable_fields(planned.landing.rows.schema)
+    row_fields = with_comments(nullable_fields(planned.landing.rows.schema), planned.asset)
     if table is None or planned.landing.columns == "replaced":
         return row_fields
     present: list[dict[str, Any]] = json.loads(table.schema().to_json())["fields"]

@@ -18,6 +18,7 @@ from sparkassets.delta.staging import StagingAttempt, discard_all, discard_itera
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, DataCommit, Enlist, RunComputation, RunOrder, TargetMissingError
 from sparkassets.spark import commit_history
+from sparkassets.spark.column_comments import has_comments, update_comments
 from sparkassets.spark.computation import OutletComputations, SparkComputation, computation_for, hold_rows
 from sparkassets.spark.iterations import RestoreComputation, unpublished_schema
 from sparkassets.spark.open_tables import (
@@ -257,6 +258,9 @@ class TableTarget:
                 self._prepared[1](marker)
             else:
                 self._commit(session, table_computation, marker)
+            target = table_computation.target
+            if target is None or not has_comments(self._asset, target.schema):
+                update_comments(session, self._asset, self._find_table(session), marker=marker)
         self._release()
 
     def _commit(self, session: SparkSession, computation: SparkComputation, marker: CommitMarker) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from math import prod
 from typing import TYPE_CHECKING, Final
@@ -14,6 +14,7 @@ from urllib.parse import quote
 from sparkassets.core.partitions import SegmentPartition
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance
+from sparkassets.core.validations import MASKED
 from sparkassets.delta.features import keeps_feed, spark_properties
 from sparkassets.delta.staging import NULL_FOLDER
 from sparkassets.errors import RunError
@@ -21,7 +22,7 @@ from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker, RunOrder
 from sparkassets.spark.failures import error_condition, is_conflict, run_error, whole_message
 from sparkassets.spark.partition_guard import PartitionGuard, guard_for
-from sparkassets.spark.schemas import declared_schema, refuse_folders, refuse_undeclared, refuse_unwritable
+from sparkassets.spark.schemas import listed_schema, refuse_folders, refuse_undeclared, refuse_unwritable
 from sparkassets.spark.upserts.staged_rows import KeptRows
 from sparkassets.spark.writes.landing import ChosenRows, RowLanding
 from sparkassets.spark.writes.modes import mode_of
@@ -43,19 +44,21 @@ _REPLACE_WHERE_PREFIX = "EXPRESSION("
 _GENERATED = "Generated Column"
 
 
-def explain_violation(error: BaseException, schema: StructType, *, asset: str) -> RunError | None:
-    """The error for a violated constraint of the target; None where none was."""
+def explain_violation(error: BaseException, schema: StructType, *, asset: AssetSpec) -> RunError | None:
+    """The error for a violated constraint of the target, without personal data; None where none was."""
     message = whole_message(error)
     if match := _CHECK.search(message):
         if not_null := _INVARIANT.fullmatch(match["expression"]):
-            return _make_refusal(asset, f"NOT NULL of the column {not_null['column']}", "")
+            return _make_refusal(asset.name, f"NOT NULL of the column {not_null['column']}", "")
         if match["name"].startswith(_REPLACE_WHERE_PREFIX):
             return None
         return _make_refusal(
-            asset, _describe_constraint(match["name"], match["expression"]), _describe_values(match["values"], schema)
+            asset.name,
+            _describe_constraint(match["name"], match["expression"]),
+            _describe_values(match["values"], schema, {name.lower() for name in asset.private}),
         )
     if match := _NOT_NULL.search(message):
-        return _make_refusal(asset, f"NOT NULL of the column {match['column']}", "")
+        return _make_refusal(asset.name, f"NOT NULL of the column {match['column']}", "")
     return None
 
 
@@ -71,11 +74,15 @@ def _describe_constraint(name: str, expression: str) -> str:
     return f"generated column {expression}" if name == _GENERATED else f"constraint {name} ({expression})"
 
 
-def _describe_values(text: str, schema: StructType) -> str:
+def _describe_values(text: str, schema: StructType, private: Collection[str]) -> str:
     kinds = {field.name.lower(): field.dataType.simpleString() for field in schema.fields}
-    return ", ".join(
-        f"{each['column']} is {_format_value(each['value'], kinds, each['column'])}" for each in _VALUE.finditer(text)
-    )
+    values = {
+        each["column"]: MASKED
+        if each["column"].lower() in private
+        else _format_value(each["value"], kinds, each["column"])
+        for each in _VALUE.finditer(text)
+    }
+    return ", ".join(f"{column} is {value}" for column, value in values.items())
 
 
 def _format_value(value: str, kinds: Mapping[str, str], column: str) -> str:
@@ -125,7 +132,7 @@ class PlannedWrite:
         It names the violated constraint or the rows outside the partitions; a conflict with another writer is
         retryable.
         """
-        explained = self.explain_mode_error(error) or explain_violation(error, self.schema, asset=self.asset.name)
+        explained = self.explain_mode_error(error) or explain_violation(error, self.schema, asset=self.asset)
         if explained is None and self.partitions is not None:
             explained = self.partitions.explain_error(error, self.frame)
         if explained is not None:
@@ -150,8 +157,8 @@ def check_schema(session: SparkSession, order: RunOrder, schema: StructType, tab
     """
     asset = order.asset
     refuse_unwritable(asset.name, schema)
-    if asset.columns:
-        refuse_undeclared(asset.name, schema, declared_schema(session, asset.columns))
+    if asset.listed_columns or asset.columns:
+        refuse_undeclared(asset.name, schema, listed_schema(session, asset, schema))
     if table is None:
         refuse_folders(asset.name, schema, asset.partitioned_by or ())
     elif not table.has_no_rows:

@@ -217,3 +217,17 @@ def test_no_credential_and_no_value_of_the_environment_is_in_an_event():
     assert "hunter2" not in text
     assert "s3cr3t-value" not in text
     assert "refused ${TOKEN}" in text
+
+
+def test_columns_have_their_descriptions_and_personal_data_is_tagged():
+    listed = {"Mail": ColumnSpec(description="Where bills go"), "id": ColumnSpec("bigint")}
+    described = replace(asset("a", "s", retries=0), listed_columns=listed, private=frozenset({"Mail"}))
+    w, sink = world(source("s"), described, schemas=lambda _, __: {"id": "bigint", "mail": "string"})
+    w.tell("s", "2025-01-05", table_id="t", version=7)
+    drive(w)
+    facets = sink.of("COMPLETE")[0]["outputs"][0]["facets"]
+    assert facets["schema"]["fields"] == [
+        {"name": "id", "type": "bigint"},
+        {"name": "mail", "type": "string", "description": "Where bills go"},
+    ]
+    assert facets["tags"]["tags"] == [{"key": "pii", "value": "true", "source": "sparkassets", "field": "Mail"}]

@@ -232,7 +232,9 @@ def _spec_facts(asset: AssetSpec, context: PlanningContext) -> dict[str, Any]:
         "description": shorten(asset.description),
         "facts": [[name, value] for name, value in facts.items() if value],
         "extra": [[str(name), shorten(str(value))] for name, value in list(asset.extra.items())[:40]],
-        "columns": [[name, kind, _is_private(asset, name)] for name, kind in asset.columns.items()],
+        "columns": [
+            [name, each.type, _is_private(asset, name), each.description] for name, each in asset.listed_columns.items()
+        ],
     }
 
 

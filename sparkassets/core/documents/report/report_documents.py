@@ -191,7 +191,10 @@ def _asset_rows(context: PlanningContext, report_history: ReportHistory) -> Iter
             "late_since": status.late.by if status.late is not None else None,
             "paused": status.paused,
             "notes": [shorten(note) for note in status.notes],
-            "columns": [*asset.columns][:60],
+            "columns": [
+                [name, shorten(each.description)] if each.description else [name]
+                for name, each in [*asset.listed_columns.items()][:60]
+            ],
             "inlets": [*asset.inlets],
             "maker": asset.maker,
         }
