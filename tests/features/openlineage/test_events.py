@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sparkassets.core.spec.model import NOWHERE, ReadAfter, SqlBody
+from sparkassets.core.spec.model import NOWHERE, ColumnSpec, ReadAfter, SqlBody
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import AppendWrite
 from sparkassets.features.openlineage.facet_builder import FacetBuilder
