@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from sparkassets.core.planner.planning_context import PlanningContext
     from sparkassets.core.results import Summary
     from sparkassets.features.branches.branch_commands import BranchCommands
+    from sparkassets.features.notifications.notify_commands import NotifyCommands
     from sparkassets.runtime.progress import Progress
 
 
@@ -274,6 +275,13 @@ class OpenProject:
         from sparkassets.app.lineage import LineageCommands
 
         return LineageCommands(self._context)
+
+    @cached_property
+    def notifications(self) -> NotifyCommands:
+        """Notifications: tests their receivers."""
+        from sparkassets.features.notifications.notify_commands import NotifyCommands
+
+        return NotifyCommands(self._context)
 
     @cached_property
     def queries(self) -> QueryCommands:

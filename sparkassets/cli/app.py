@@ -45,6 +45,7 @@ COMMANDS = {
     "pause": "Pause assets; updates for them are kept.",
     "resume": "Resume paused assets.",
     "status": "Show the status of every asset.",
+    "notify": "Test who is notified, or silence assets for a while.",
     "partitions": "Show the partitions of an asset, or manage its segments.",
     "iterations": "List the published iterations of an asset, or roll back to one.",
     "runs": "List runs.",

@@ -39,6 +39,25 @@ class FailedPartitions:
     division: RunDivision | None = None
 
 
+@frozen
+class AssetSilence:
+    """Nobody is notified of an asset for a while, because a person said so.
+
+    Attributes:
+        since, until: Unix seconds, half-open.
+        by: The person.
+    """
+
+    since: int
+    until: int
+    reason: str
+    by: str
+
+    def covers(self, at: int) -> bool:
+        """Whether an instant, Unix seconds, falls into it."""
+        return self.since <= at < self.until
+
+
 @frozen(array_like=True)
 class LastRun:
     """The newest success of an asset.

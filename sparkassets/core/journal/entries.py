@@ -379,6 +379,21 @@ class PauseEntry:
 
 
 @frozen
+class SilenceEntry:
+    """A person decided that nobody is notified of an asset until an instant.
+
+    Attributes:
+        until: Unix seconds; not later than the entry itself for the end of a silence.
+        by: The person.
+    """
+
+    asset: str
+    until: int
+    reason: str
+    by: str
+
+
+@frozen
 class LateEntry:
     """People were notified that an asset is late, or (``over``) that it no longer is.
 
@@ -422,6 +437,7 @@ Entry = (
     | TargetEntry
     | RetiredEntry
     | LateEntry
+    | SilenceEntry
     | TickPassedEntry
 )
 

@@ -16,6 +16,7 @@ from sparkassets.core.iterations import PublishedIteration
 from sparkassets.core.journal.asset_records import (
     AddedPartitions,
     AlignedInstance,
+    AssetSilence,
     DefinitionOutput,
     FailedPartitions,
     FormerPartitions,
@@ -187,6 +188,7 @@ class AssetState:
         withheld: Partitions that were computed and not published, in the order of their runs; none is in two records.
         paused: Stopped by `pause`; the ``paused`` key in the asset's file is not in the state.
         late: The missed deadline of which people were notified, Unix seconds; 0 where they were not.
+        silence: Until when nobody is notified; kept once it is over, as what fell into it was told nobody.
         placed: Sequence number since which the asset has its place and partitioning; an older claim writes elsewhere,
             or by other partitions.
         former: Content of its table by another partitioning than ``spec`` has. None of it counts as covered, and the
@@ -241,6 +243,7 @@ class AssetState:
     iterations: tuple[PublishedIteration, ...] = ()
     taken: tuple[PromotedPartitions, ...] = ()
     late: int = 0
+    silence: AssetSilence | None = None
     skip: LastSkip | None = None
     additions: AddedPartitions = AddedPartitions()
 

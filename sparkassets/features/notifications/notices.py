@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from sparkassets.core.instants import format_zoned, from_unix
+from sparkassets.core.instants import format_zoned, from_unix, to_unix
 from sparkassets.core.journal.entries import FailureEntry, LateEntry, NumberedEntry, SuccessEntry
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.withheld_records import describe_verdicts
@@ -55,6 +55,7 @@ class _AssetTrouble:
         token: Fence token of the run.
         run: The run that failed or withheld them.
         text: Its error, or the verdicts.
+        at: When it came up, Unix seconds.
         is_instance: Whether it concerns one instance, so that other instances may be in trouble as well.
         interval: Data interval of such an instance, Unix seconds.
     """
@@ -64,6 +65,7 @@ class _AssetTrouble:
     token: int
     run: str
     text: str
+    at: int
     is_instance: bool = False
     interval: tuple[int, int] | None = None
 
@@ -77,12 +79,14 @@ class _FollowedAsset:
     """One asset through the commits of an invocation.
 
     Attributes:
+        is_silent: Whether nobody is to be notified, as of the latest commit.
         before: Troubles before the invocation, and those that other drivers recorded meanwhile.
         after: Troubles after the latest commit.
     """
 
     before: list[_AssetTrouble]
     after: tuple[_AssetTrouble, ...]
+    is_silent: bool = False
     ran: bool = False
     late: LateEntry | None = None
     hints: dict[str, str] = field(default_factory=dict)
@@ -109,7 +113,9 @@ class NoticeCollector:
         self.is_run |= bool(reported_entries)
         for name in dict.fromkeys(each.entry.asset for each in entries if hasattr(each.entry, "asset")):
             if name is not None and name in after:
-                self._follow(name, _find_troubles(before[name]) if name in before else (), _find_troubles(after[name]))
+                self._follow(name, _find_told(before[name]) if name in before else (), _find_troubles(after[name]))
+                silence = after[name].silence
+                self._assets[name].is_silent = silence is not None and silence.covers(to_unix(entries[-1].at))
         for entry in reported_entries:
             followed = self._assets[entry.asset]
             match entry:
@@ -139,14 +145,23 @@ class NoticeCollector:
         return [
             each
             for asset, followed in pairs
-            if followed is not None and not asset.maker
+            if followed is not None and not asset.maker and not followed.is_silent
             for each in _find_notices(asset, followed)
         ]
 
 
+def _find_told(state: AssetState) -> tuple[_AssetTrouble, ...]:
+    """The current troubles of an asset that people were notified of: not those that came up while it was silenced."""
+    silence = state.silence
+    return tuple(each for each in _find_troubles(state) if silence is None or not silence.covers(each.at))
+
+
 def _find_troubles(state: AssetState) -> tuple[_AssetTrouble, ...]:
     """The current troubles of an asset by its state."""
-    failures = (_AssetTrouble("failure", each.partitions, each.token, each.run, each.error) for each in state.failed)
+    failures = (
+        _AssetTrouble("failure", each.partitions, each.token, each.run, each.error, each.planned)
+        for each in state.failed
+    )
     withheld = (
         _AssetTrouble(
             "withheld",
@@ -154,6 +169,7 @@ def _find_troubles(state: AssetState) -> tuple[_AssetTrouble, ...]:
             each.token,
             each.run,
             describe_verdicts(each.verdicts),
+            each.at,
             each.apart,
             each.interval,
         )

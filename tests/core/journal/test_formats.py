@@ -73,13 +73,18 @@ RENAMED = {
 """Fields that have another name in the vectors."""
 
 
+ADDED = {"silence": None}
+"""Fields that came later, each with the value that it has in all that was stored before."""
+
+
 def plain(value: Any) -> Any:
     """The value as JSON."""
     if isinstance(value, PartitionSet | StampedPartitions):
         return encode_partitions(value) if isinstance(value, PartitionSet) else encode_stamped(value)
     if is_dataclass(value):
         names = RENAMED | ({"details": "by_block"} if isinstance(value, RuleVerdict) else {})
-        return {names.get(each.name, each.name): plain(getattr(value, each.name)) for each in fields(value)}
+        kept = [each.name for each in fields(value) if ADDED.get(each.name, ...) is not getattr(value, each.name)]
+        return {names.get(name, name): plain(getattr(value, name)) for name in kept}
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
     return [plain(each) for each in value] if isinstance(value, list | tuple | RecentEvents) else value

@@ -3,12 +3,13 @@
 import logging
 import time
 import warnings
+from datetime import timedelta
 
 import pytest
 
 from sparkassets.core.spec.model import DeadlineSpec, NotifyRule, PythonBody
 from sparkassets.core.timetables.parse import parse_timetable
-from sparkassets.errors import FileLocation
+from sparkassets.errors import FileLocation, InputError
 from sparkassets.features.notifications.notification_sink import NotificationSink
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
@@ -126,7 +127,7 @@ def test_a_dead_receiver_is_one_line_without_its_url_and_changes_nothing(env, sa
 
 
 def test_one_that_refuses_and_one_that_takes_seconds_hold_up_nobody(receiver, monkeypatch):
-    monkeypatch.setattr("sparkassets.features.notifications.notification_sink.SEND_SECONDS", 2.0)
+    monkeypatch.setattr("sparkassets.features.notifications.delivery.SEND_SECONDS", 2.0)
     with receiving() as slow, receiving() as refusing:
         slow.held.clear()
         refusing.status = 500
@@ -199,3 +200,74 @@ def test_its_thread_ends_with_the_invocation(receiver):
     w.tell("s", "2025-01-01")
     drive(w)
     assert gone("sink Notifications")
+
+
+def test_a_silenced_asset_is_told_once_after_its_silence(receiver):
+    w = world({"ALERTS_URL": receiver.url})
+    fail(w, "a", "b")
+    silence = w.opened().notifications.silence
+    assert silence("a", until=w.clock.now() + timedelta(hours=2), reason="moving") == ["a"]
+    assert "silenced by " in w.opened().status()["a"].notes[-1]
+    w.tell("s", "2025-01-01..2025-01-03")
+    drive(w)
+    assert receiver.received[0][0] == "test: 1 asset failed"
+    assert [line for line in receiver.received[0][1] if line.startswith("failed: a")] == []
+
+    drive(w)
+    assert len(receiver.messages) == 1
+    w.clock.instant += timedelta(hours=3)
+    drive(w)
+    assert [line.split(":")[1] for line in receiver.received[1][1] if "failed" in line] == [" a 2025-01-01..2025-01-03"]
+    drive(w)
+    assert len(receiver.messages) == 2
+
+
+def test_a_silence_that_is_ended_ends_at_once(receiver):
+    w = world({"ALERTS_URL": receiver.url}, names="a")
+    fail(w, "a")
+    silence = w.opened().notifications.silence
+    silence("*", until="2100-01-01", reason="for ever")
+    silence("a,s", until=None, reason="no longer")
+    assert w.opened().status()["a"].notes == ()
+    w.tell("s", "2025-01-01")
+    drive(w)
+    assert len(receiver.messages) == 1
+    for until, reason, message in (("1999-01-01", "x", "has passed"), ("2100-01-01", " ", "needs a reason")):
+        with pytest.raises(InputError, match=message):
+            silence("a", until=until, reason=reason)
+
+
+def test_what_is_late_while_it_is_silenced_is_told_afterwards(receiver):
+    deadlines = DeadlineSpec(parse_timetable({"at": "0 8 * * *"}, timezone="UTC"), "by 08:00")
+    spec = project(source("s", deadlines=deadlines, notify=(RULE,)), asset("a", "s"))
+    w = World(spec, MemoryStore(), sinks=(NotificationSink({"ALERTS_URL": receiver.url}),))
+    w.opened().notifications.silence("s", until=w.clock.now() + timedelta(hours=2), reason="moving")
+    assert [each.asset for each in drive(w)[0].late] == ["s"]
+    assert receiver.messages == []
+    w.clock.instant += timedelta(hours=3)
+    drive(w)
+    assert receiver.received[0][0] == "test: 1 asset late"
+
+
+def test_a_test_reaches_each_receiver_once_and_tells_what_it_answered(receiver, caplog):
+    caplog.set_level(logging.DEBUG)
+    with receiving() as refusing:
+        refusing.status = 401
+        env = {"GOOD": receiver.url, "BAD": f"{refusing.url} gibberish:T0KEN-0f"}
+        rules = (NotifyRule(ALL, ("GOOD",)), NotifyRule(("late",), ("BAD", "GOOD", "NONE"), template="{{ late }}"))
+        w = world(env, *rules)
+        answers = w.opened().notifications.test()
+    assert [(each.receiver, each.fault) for each in answers] == [
+        ("BAD", "the receiver rejected it"),
+        ("GOOD", ""),
+        ("NONE", "the variable is not set"),
+    ]
+    ((title, lines),) = receiver.received
+    assert title == "[TEST] test: notifications arrive"
+    assert "Nothing is wrong" in lines[0]
+    assert "T0KEN" not in caplog.text
+    assert [each.receiver for each in w.opened().notifications.test("GOOD")] == ["GOOD"]
+    with pytest.raises(InputError, match="no `notify` rule has the receiver 'GOD'\n  hint: did you mean 'GOOD'"):
+        w.opened().notifications.test("GOD")
+    with pytest.raises(InputError, match="no `notify` rule has a receiver"):
+        World(project(source("s")), MemoryStore()).opened().notifications.test()

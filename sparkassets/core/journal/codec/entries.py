@@ -38,6 +38,7 @@ from sparkassets.core.journal.entries import (
     PauseEntry,
     RenewEntry,
     SegmentEntry,
+    SilenceEntry,
     SkippedEntry,
     SpecEntry,
     SuccessEntry,
@@ -88,6 +89,7 @@ _FORMS: Mapping[str, _Form] = {
     "backfill": _Form(BackfillEntry, parts="partitions"),
     "retired": _Form(RetiredEntry),
     "late": _Form(LateEntry, parts="partitions"),
+    "silence": _Form(SilenceEntry),
     "tick": _Form(TickPassedEntry),
 }
 _KINDS: Mapping[type[Entry], str] = {form.entry: kind for kind, form in _FORMS.items()}
@@ -171,7 +173,7 @@ def redact_entry(entry: Entry, variables: Mapping[str, str]) -> Entry:
             return replace(entry, error=_redact_text(entry.error, variables), hint=_redact_text(entry.hint, variables))
         case SuccessEntry() if entry.verdicts:
             return replace(entry, verdicts=tuple(_redact_verdict(each, variables) for each in entry.verdicts))
-        case MarkEntry():
+        case MarkEntry() | SilenceEntry():
             return replace(entry, reason=_redact_text(entry.reason, variables))
         case TargetEntry():
             return replace(entry, found=replace(entry.found, reason=_redact_text(entry.found.reason, variables)))

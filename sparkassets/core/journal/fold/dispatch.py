@@ -19,6 +19,7 @@ from sparkassets.core.journal.entries import (
     PauseEntry,
     RenewEntry,
     SegmentEntry,
+    SilenceEntry,
     SkippedEntry,
     SpecEntry,
     SuccessEntry,
@@ -66,5 +67,6 @@ _HANDLERS: Mapping[type[Entry], Callable[[FoldWorkspace, Any, NumberedEntry], No
     BackfillEntry: cause_consumption.fold_backfill_request,
     RetiredEntry: iterations.fold_retirement,
     LateEntry: runs.fold_lateness,
+    SilenceEntry: runs.fold_silence,
     TickPassedEntry: runs.fold_passed_tick,
 }

@@ -54,6 +54,9 @@ def _asset_lateness_changes(context: PlanningContext, asset: AssetSpec, notified
 
     ``notified_deadline`` is the missed deadline that people were notified of, Unix seconds; 0 for none.
     """
+    silence = context.state_of(asset).silence
+    if silence is not None and silence.covers(context.now):
+        return
     if asset.deadlines is None or not _has_receivers(asset):
         if notified_deadline:  # closed, so that a rule that is declared again later reports it again
             yield LateEntry(asset.name, notified_deadline, over=True)

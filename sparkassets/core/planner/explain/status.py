@@ -225,9 +225,19 @@ def _status_of_runnable(context: PlanningContext, asset: AssetSpec) -> AssetStat
             *_budget_notes(context, asset),
             *schema_conflicts,
             *_inlet_warnings(state),
+            *_describe_silence(context, asset, state),
             *unavailable_changes,
         ),
     )
+
+
+def _describe_silence(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
+    """A note that nobody is notified, until when and why."""
+    silence = state.silence
+    if silence is None or not silence.covers(context.now):
+        return ()
+    until = format_zoned(from_unix(silence.until), asset.timezone)
+    return (f"silenced by {silence.by} until {until}: {silence.reason}",)
 
 
 def _last_run_fields(state: AssetState) -> dict[str, Any]:
@@ -326,7 +336,7 @@ def _status_of_source(context: PlanningContext, asset: AssetSpec, kind: str) -> 
         last_at=dataset.at or None,
         error=context.faults.get(asset.name),
         late=find_lateness(context, asset),
-        notes=(note,) if note else (),
+        notes=(*([note] if note else ()), *_describe_silence(context, asset, context.state_of(asset))),
     )
 
 
