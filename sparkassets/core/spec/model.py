@@ -297,7 +297,7 @@ class ColumnSpec:
 
     type: str = ""
     description: str = ""
-    location: FileLocation = NOWHERE
+    location: FileLocation = field(default=NOWHERE, compare=False)
 
 
 @frozen

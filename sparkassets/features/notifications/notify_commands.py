@@ -44,7 +44,7 @@ class NotifyCommands:
         if to is not None and to not in receivers:
             raise InputError(f"no `notify` rule has the receiver {to!r}", hint=did_you_mean(to, receivers))
         project, process = self._context.spec, self._context.adapters.process_name()
-        text = f"This is a test by `sparkassets notify test` of {process}. Nothing is wrong, and nothing is to be done."
+        text = f"This is a test by `sparkassets notify test` of {process}. Nothing is wrong."
         message = NotificationMessage(project.name, f"[TEST] {project.name}: notifications arrive", text, ())
         delivery = MessageDelivery(sinks[0].environment, project)
         for name in receivers if to is None else [to]:

@@ -45,7 +45,7 @@ def lateness_changes(context: PlanningContext) -> Iterator[LateEntry]:
     """Yields the entries to record: one when a lateness begins and one when it is over."""
     for asset in context.project.assets.values():
         known = context.state.assets.get(asset.name)
-        if known is not None and (asset.deadlines is not None or known.late):
+        if known is not None and (asset.deadlines is not None or known.late) and not _is_silenced(context, known):
             yield from _asset_lateness_changes(context, asset, known.late)
 
 
@@ -54,9 +54,6 @@ def _asset_lateness_changes(context: PlanningContext, asset: AssetSpec, notified
 
     ``notified_deadline`` is the missed deadline that people were notified of, Unix seconds; 0 for none.
     """
-    silence = context.state_of(asset).silence
-    if silence is not None and silence.covers(context.now):
-        return
     if asset.deadlines is None or not _has_receivers(asset):
         if notified_deadline:  # closed, so that a rule that is declared again later reports it again
             yield LateEntry(asset.name, notified_deadline, over=True)
@@ -71,6 +68,11 @@ def _asset_lateness_changes(context: PlanningContext, asset: AssetSpec, notified
             _newest_expected(context, asset, _newest_deadline(asset.deadlines, context.now)),
             over=True,
         )
+
+
+def _is_silenced(context: PlanningContext, known: AssetState) -> bool:
+    """Whether nobody is notified now; what is late then is recorded once people are notified again."""
+    return known.silence is not None and known.silence.covers(context.now)
 
 
 def _newest_expected(context: PlanningContext, asset: AssetSpec, by: int | None) -> PartitionSet:
