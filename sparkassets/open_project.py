@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from sparkassets.app.adapters import Adapters
 from sparkassets.app.context import ProjectContext, Selection, WorkScope
-from sparkassets.app.work_runner import WorkRunner
+from sparkassets.app.work_runner import RunOptions, WorkRunner
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.due.outdated_code import outputs_of_other_code
 from sparkassets.core.spec.model import AssetSpec
@@ -109,6 +109,7 @@ class OpenProject:
         progress: Progress | None = None,
         check: bool = True,
         over_budget: bool = False,
+        reason: str = "",
     ) -> Summary:
         """Runs what is due until nothing is.
 
@@ -121,6 +122,7 @@ class OpenProject:
             progress: Is told what happens.
             check: Whether a failure is raised; without, look at the summary's ``ok``.
             over_budget: Also what is over its asset's budget.
+            reason: Why a person asks for it; follows the reason of each run, with the person's name.
 
         Raises:
             RunFailedError: A run failed, a source could not be looked at, or something waits for a person to act; it
@@ -131,7 +133,8 @@ class OpenProject:
         from sparkassets.runtime.driver_work import DueWork
 
         works = [DueWork(self._context.select(select))]
-        return self._runner.run(works, spark, at=at, progress=progress, check=check, over_budget=over_budget)
+        options = RunOptions(over_budget, reason=reason)
+        return self._runner.run(works, spark, at=at, progress=progress, check=check, options=options)
 
     def status(self, *, at: datetime | str | None = None) -> ProjectStatus:
         """The status of every asset, upstream first.

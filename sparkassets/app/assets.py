@@ -73,20 +73,21 @@ class AssetCommands:
         names = self._context.find_selected(select)
         return tuple(self._context.spec.assets) if names is None else names
 
-    def pause(self, *assets: str) -> list[str]:
+    def pause(self, *assets: str, reason: str = "") -> list[str]:
         """Stops these assets from running until they are resumed; what comes for them meanwhile is kept.
 
-        A run that is in progress ends as it would have. Returns those that ran before.
+        A run that is in progress ends as it would have. Plans show the ``reason``, with the person's name. Returns
+        those that ran before.
 
         >>> project.assets.pause("daily_sales")  # doctest: +SKIP
         ['daily_sales']
 
         Raises:
-            InputError: One is not in the project, or is a source.
+            InputError: One is not in the project, or is a source; or the reason cannot be recorded.
         """
-        return self._set_paused(assets, paused=True)
+        return self._set_paused(assets, paused=True, reason=reason)
 
-    def resume(self, *assets: str) -> list[str]:
+    def resume(self, *assets: str, reason: str = "") -> list[str]:
         """Lets paused assets run again, with everything that came due meanwhile; returns those that were paused.
 
         Raises:
@@ -102,7 +103,7 @@ class AssetCommands:
                     ),
                     hint="remove that line",
                 )
-        return self._set_paused(assets, paused=False)
+        return self._set_paused(assets, paused=False, reason=reason)
 
     def mark(
         self, asset: str, kind: MarkKind, *partitions: str, interval: str | None = None, reason: str
@@ -257,10 +258,11 @@ class AssetCommands:
         now = to_unix(self._context.adapters.clock.now())
         return PlanningContext(self._context.spec, state, now, now, gone_claims=self._context.lost_claims(state))
 
-    def _set_paused(self, assets: Sequence[str], *, paused: bool) -> list[str]:
+    def _set_paused(self, assets: Sequence[str], *, paused: bool, reason: str) -> list[str]:
         """Records the wanted ``paused`` for the assets that differ from it; returns their names."""
         verb = "pause" if paused else "resume"
         self._context.refuse_scope(verb)
+        signed = self._context.sign_reason(reason)
         for name in assets:
             if self._context.runnable_asset(name, verb).source is not None:
                 raise InputError(f"asset {name!r} is a source: others write it, so there is nothing to {verb}")
@@ -271,7 +273,7 @@ class AssetCommands:
             return [
                 *specs,
                 *(
-                    PauseEntry(name, paused)
+                    PauseEntry(name, paused, signed)
                     for name, asset_state in asset_states
                     if (asset_state is not None and asset_state.paused) != paused
                 ),

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sparkassets.app.context import ProjectContext
-from sparkassets.app.work_runner import WorkRunner
+from sparkassets.app.work_runner import RunOptions, WorkRunner
 from sparkassets.core.instants import parse_instant, to_unix
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionError, Partitioning, PartitionSet
 from sparkassets.core.planner.plan import Plan
@@ -44,6 +44,7 @@ class BackfillRequest:
         newest_first: The newest partitions first.
         max_runs: So many runs at most; who asks for the same again goes on.
         max_parallel: So many at the same time, in place of the project's ``max_parallel_runs``.
+        reason: Why, for people; follows the reason of each run, with the person's name.
     """
 
     asset: str
@@ -57,6 +58,7 @@ class BackfillRequest:
     newest_first: bool = False
     max_runs: int | None = None
     max_parallel: int | None = None
+    reason: str = ""
 
     @property
     def has_range(self) -> bool:
@@ -273,8 +275,7 @@ class BackfillCommands:
             at=at,
             progress=progress,
             check=check,
-            over_budget=over_budget,
-            max_parallel=request.max_parallel,
+            options=RunOptions(over_budget, request.max_parallel, request.reason),
         )
 
     def plan(

@@ -176,6 +176,16 @@ class ProjectContext:
             message = f"`{verb}` is for the project itself, not for {self.scope.title}"
             raise InputError(message, hint="the branch picks up changes of the base when it runs")
 
+    def sign_reason(self, reason: str) -> str:
+        """The reason after the name of the person who runs this process, as ``ann: a bad load``; empty for none.
+
+        Raises:
+            InputError: It cannot be recorded, such as a credential.
+        """
+        from sparkassets.core.planner.explain.partition_marks import check_reason
+
+        return f"{self.adapters.user_name()}: {check_reason(reason)}" if reason else ""
+
     def resolve_time(self, at: datetime | str | None) -> datetime:
         """The instant that ``at`` means, by default now; aware, UTC."""
         return self.parse_time(at) or self.adapters.clock.now()

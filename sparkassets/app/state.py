@@ -59,6 +59,7 @@ class StateCommands:
 
     def __init__(self, context: ProjectContext) -> None:
         self._context = context
+        self._followed: JournalLedger | None = None
 
     def compact(self) -> CompactionResult:
         """Saves a snapshot, expires old entries, merges files and deletes unneeded ones, whether or not it is due.
@@ -186,8 +187,13 @@ class StateCommands:
         return build_report(context, plan, report_history)
 
     def newest_entry(self) -> int:
-        """The number of the journal's newest entry, which grows whenever anything is recorded."""
-        return self._context.read_state("report").seq
+        """The number of the journal's newest entry, which grows whenever anything is recorded; cheap to ask again."""
+        if self._followed is not None:
+            return self._followed.refresh().seq
+        if not self._context.adapters.store.exists():
+            return 0
+        self._followed = self._context.make_ledger("report")
+        return self._followed.open().seq
 
     def _changed_tables(self, ledger: JournalLedger) -> Iterator[tuple[str, str]]:
         """Assets whose tables differ from what the journal records, each with how, or why it cannot be looked at."""

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sparkassets.app.context import ProjectContext
+from sparkassets.frozen import frozen
 from sparkassets.ports import Engine, RunComputation, RunOrder
 from sparkassets.processes import Process
 
@@ -18,6 +19,24 @@ if TYPE_CHECKING:
     from sparkassets.runtime.driver import Driver
     from sparkassets.runtime.driver_work import DriverWork
     from sparkassets.runtime.progress import InvocationWatcher, Progress
+
+
+@frozen
+class RunOptions:
+    """What a person asks for besides the work of an invocation.
+
+    Attributes:
+        over_budget: Whether runs may exceed their asset's budget.
+        max_parallel: How many run at the same time; None takes the project's ``max_parallel_runs``.
+        reason: Why; follows the reason of each run, with the person's name.
+    """
+
+    over_budget: bool = False
+    max_parallel: int | None = None
+    reason: str = ""
+
+
+USUAL_OPTIONS = RunOptions()
 
 
 class WorkRunner:
@@ -41,8 +60,7 @@ class WorkRunner:
         at: datetime | str | None = None,
         progress: Progress | None = None,
         check: bool = True,
-        over_budget: bool = False,
-        max_parallel: int | None = None,
+        options: RunOptions = USUAL_OPTIONS,
         open_engine: Callable[[], tuple[Engine, TargetFactory]] | None = None,
     ) -> Summary:
         """Runs the works in one invocation.
@@ -53,8 +71,7 @@ class WorkRunner:
             at: Fixes the planner's now.
             progress: Called at plans, starts and ends of runs.
             check: Whether a failure is raised.
-            over_budget: Whether runs may exceed their asset's budget.
-            max_parallel: How many run at the same time; None takes the project's ``max_parallel_runs``.
+            options: What a person asks for besides.
             open_engine: Makes the engine and the targets once something is due; Spark by default.
 
         Raises:
@@ -83,14 +100,16 @@ class WorkRunner:
             leases=adapters.make_lease_monitor(),
             clock=adapters.clock,
             ids=adapters.ids,
-            identity=DriverIdentity(adapters.process_name(), adapters.ids.invocation_id()),
+            identity=DriverIdentity(
+                adapters.process_name(), adapters.ids.invocation_id(), context.sign_reason(options.reason)
+            ),
             progress=watched,
             explain_failure=adapters.explain_failure,
             fixed_now=fixed_now,
-            estimate_volume=None if over_budget else context.estimate_volume,
+            estimate_volume=None if options.over_budget else context.estimate_volume,
             check_availability=context.check_changes,
             stored_columns=adapters.read_columns,
-            max_parallel=max_parallel,
+            max_parallel=options.max_parallel,
         )
         self._driver = driver
         try:

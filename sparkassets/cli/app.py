@@ -51,7 +51,8 @@ COMMANDS = {
     "runs": "List runs.",
     "events": "List or add dataset events.",
     "state": "Maintain the state: compact, verify, export, migrate.",
-    "report": "Write or serve an HTML report of the project.",
+    "report": "Write an HTML report of the project.",
+    "ui": "Serve the report as a live page, and start commands from it.",
     "deploy": "Generate deployment files for a scheduler.",
     "completion": "Print a shell completion script.",
 }

@@ -238,6 +238,11 @@ partitions_option: Callable[[F], F] = click.option(
 )
 
 
+reason_option: Callable[[F], F] = click.option(
+    "--reason", default="", metavar="TEXT", help="Reason, recorded with your name and shown in plans and history."
+)
+
+
 over_budget_option: Callable[[F], F] = click.option(
     "--over-budget", is_flag=True, help="Include runs that exceed the asset's `budget`."
 )

@@ -1,4 +1,4 @@
-"""Writes the report as a static site, never seen half written, and serves it on loopback.
+"""Writes the report as a static site, never seen half written.
 
 All but ``index.html`` has a name that tells what is in it, so nothing that a reader has open changes below them:
 the data of one writing is in a folder of its own, and ``index.html``, which names that folder, is written last. The
@@ -9,14 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from html import escape
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from sparkassets.core.documents.report import ReportDocuments
 from sparkassets.digests import blake2b
@@ -30,6 +26,7 @@ SHARD = 300_000
 
 SCRIPTS = (
     "dom.js",
+    "renewal.js",
     "data.js",
     "format.js",
     "parts.js",
@@ -44,7 +41,14 @@ SCRIPTS = (
     "search.js",
     "main.js",
 )
-"""The site's own scripts, in the order in which they build on one another."""
+"""The scripts of every page, in the order in which they build on one another; the last one starts the page."""
+FILE_SCRIPT = "files.js"
+"""Loads documents from files beside the page; a server's page loads them in its own way."""
+POLICY = (
+    "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src data:; base-uri 'none'; "
+    "form-action 'none'"
+)
+"""What a browser lets a page that is opened from a disk load."""
 
 _MADE_BY = '<meta name="generator" content="sparkassets report">'
 _OURS = re.compile(r"[0-9a-f]{16}")
@@ -97,8 +101,10 @@ def _before(folder: FileFolder, place: str) -> bytes | None:
 def _write(folder: FileFolder, report: ReportDocuments, *, place: str, before: bytes | None) -> WrittenSite:
     data = _data(report)
     name = _digest(data.values())
-    site = {**dict(_static()), **{f"data/{name}/{file}": content for file, content in data.items()}}
-    index = _page(report, scripts=[file for file in site if file.startswith("static/")], data=name).encode()
+    static = page_files([(files(__package__) / "static" / FILE_SCRIPT).read_text(encoding="utf-8")])
+    site = {**static, **{f"data/{name}/{file}": content for file, content in data.items()}}
+    attributes = {"folder": name, "at": str(report.at)}
+    index = write_page(report.project, static, attributes=attributes, policy=POLICY).encode()
     named = index + (before or b"")
     for _ in range(TRIES):
         for file, content in site.items():
@@ -114,25 +120,29 @@ def _write(folder: FileFolder, report: ReportDocuments, *, place: str, before: b
     return WrittenSite(f"{place.rstrip('/')}/{INDEX}", len(sizes), sum(sizes))
 
 
-def _static() -> Iterator[tuple[str, bytes]]:
-    """The files that are the same for every project."""
+def page_files(scripts: Sequence[str], *, style: str = "") -> dict[str, bytes]:
+    """The files beside a page that are the same for every project, by their paths.
+
+    Args:
+        scripts: Further scripts; they load the documents by ``load`` and ``pageOf``.
+        style: Further rules for the style sheet.
+    """
     folder = files(__package__) / "static"
-    scripts = "\n".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    *shared, start = ((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)
     vendor = folder / "vendor"
     contents = {
-        "report.css": (folder / "report.css").read_bytes(),
+        "report.css": (folder / "report.css").read_bytes() + style.encode(),
         "dagre.js": (vendor / "dagre.min.js").read_bytes(),
-        "report.js": f'(() => {{\n"use strict";\n{scripts}}})();\n'.encode(),
+        "report.js": "\n".join(["(() => {", '"use strict";', *shared, *scripts, start, "})();", ""]).encode(),
         "LICENSES.txt": (vendor / "dagre.LICENSE.txt").read_bytes(),
     }
     version = _digest(contents.values())
-    for name, content in contents.items():
-        yield f"static/{version}/{name}", content
+    return {f"static/{version}/{name}": content for name, content in contents.items()}
 
 
 def _data(report: ReportDocuments) -> dict[str, bytes]:
     """The scripts that hold the documents, by name."""
-    shards = [*_shards(report.assets)]
+    shards = [*_shards(report.assets.values())]
     places = {str(page["name"]): place for place, shard in enumerate(shards) for page in shard}
     scripts = {f"assets-{place}.js": _script(f"assets-{place}", shard) for place, shard in enumerate(shards)}
     scripts["runs.js"] = _script("runs", report.past)
@@ -140,7 +150,7 @@ def _data(report: ReportDocuments) -> dict[str, bytes]:
     return scripts
 
 
-def _shards(pages: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+def _shards(pages: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
     """The assets in lists that give files of about the same size."""
     shard: list[Mapping[str, Any]] = []
     size = 0
@@ -165,14 +175,22 @@ def _json(document: object) -> str:
     return text.translate(_TRANSLATED)
 
 
-def _page(report: ReportDocuments, *, scripts: Sequence[str], data: str) -> str:
-    named = {name.rpartition("/")[2]: name for name in scripts}
+def write_page(project: str, paths: Iterable[str], *, attributes: Mapping[str, str], policy: str) -> str:
+    """The page that loads all else.
+
+    Args:
+        project: The project's name.
+        paths: The paths of `page_files`.
+        attributes: What the scripts find in the page's ``dataset``.
+        policy: The content security policy.
+    """
+    named = {path.rpartition("/")[2]: path for path in paths}
     template = (files(__package__) / "static" / INDEX).read_text(encoding="utf-8")
     fields = {
         "generator": _MADE_BY,
-        "title": escape(report.project),
-        "data": data,
-        "at": str(report.at),
+        "policy": policy,
+        "title": escape(project),
+        "attributes": " ".join(f'data-{name}="{escape(value)}"' for name, value in attributes.items()),
         "css": named["report.css"],
         "dagre": named["dagre.js"],
         "script": named["report.js"],
@@ -190,55 +208,3 @@ def _digest(contents: Iterable[bytes]) -> str:
 
 def _line(error: OSError) -> str:
     return (error.strerror or str(error)).partition("\n")[0]
-
-
-HOST = "127.0.0.1"
-_NAMES = frozenset({HOST, "localhost", "[::1]"})
-
-
-class SiteServer:
-    """A folder under ``http://127.0.0.1:PORT/``; nothing but this machine reaches it."""
-
-    def __init__(self, folder: Path, port: int) -> None:
-        try:
-            self._server = ThreadingHTTPServer((HOST, port), partial(_SiteRequestHandler, directory=str(folder)))
-        except OSError as error:
-            raise InputError(f"cannot serve on port {port}: {error.strerror or error}") from error
-        self._thread = threading.Thread(target=self._server.serve_forever, name="report", daemon=True)
-
-    @property
-    def address(self) -> str:
-        """Where the site is."""
-        return f"http://{HOST}:{self._server.server_address[1]}/"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-
-class _SiteRequestHandler(SimpleHTTPRequestHandler):
-    """Hands out the site's files, to this machine's browsers alone."""
-
-    def send_head(self) -> Any:  # noqa: ANN401  the standard library's signature
-        if (
-            self.headers.get("Host", "").rpartition(":")[0] not in _NAMES
-        ):  # a page elsewhere may call itself by any name
-            self.send_error(403)
-            return None
-        return super().send_head()
-
-    def list_directory(self, _: Any) -> None:  # noqa: ANN401
-        """Shows no folders."""
-        self.send_error(404)
-
-    def end_headers(self) -> None:
-        self.send_header("Cache-Control", "no-cache")
-        self.send_header("X-Content-Type-Options", "nosniff")
-        super().end_headers()
-
-    def log_message(self, *_: Any) -> None:  # noqa: ANN401
-        """Logs no requests."""

@@ -87,8 +87,10 @@ class RunClaimer:
 
     def _build_claim(self, run: PlannedRun, context: PlanningContext) -> ClaimEntry:
         asset, leases = self._project.assets[run.asset], self._invocation.leases
+        requested_by = self._invocation.requested_by
         request = replace(
             pin_files(context.project, context.state, run.request),
+            reason=f"{run.reason}, requested by {requested_by}" if requested_by else run.reason,
             judge=self._project.judge_of(asset) if asset.rules or asset.outlets else "",
             unread_by=find_unaffected_readers(context, context.asset(asset.name), run.partitions),
         )

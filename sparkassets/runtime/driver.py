@@ -60,10 +60,12 @@ class DriverIdentity:
     Attributes:
         driver: Name in the journal, for people.
         invocation: Differs for every start of a driver; a failed partition is tried once per invocation.
+        requested_by: Who asked for its runs and why, as ``ann: a bad load``; empty where no reason was given.
     """
 
     driver: str
     invocation: str
+    requested_by: str = ""
 
 
 @dataclass(slots=True, eq=False, repr=False, kw_only=True)
@@ -112,6 +114,7 @@ class Driver:
         self.progress = GuardedProgress(self.progress)
         invocation = Invocation(
             name=self.identity.invocation,
+            requested_by=self.identity.requested_by,
             project=self.project,
             ledger=self.ledger,
             leases=self.leases,

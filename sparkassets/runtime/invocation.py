@@ -55,6 +55,7 @@ class Invocation:
 
     Attributes:
         name: Differs for every start of a driver; a failed partition is tried once per invocation.
+        requested_by: Who asked for its runs and why, as ``ann: a bad load``; empty where no reason was given.
         active: Its claimed runs.
         engine: Starts Spark once something needs it.
     """
@@ -67,3 +68,4 @@ class Invocation:
     engine: EngineStarter
     clock: Clock
     progress: Progress
+    requested_by: str = ""

@@ -84,11 +84,12 @@ def test_no_value_is_a_bug(engine, shop, said, monkeypatch, path, command, param
         raise KeyboardInterrupt
 
     monkeypatch.setattr(SignalStopper, "sleep_until", interrupt)  # or `run --loop` would go on
-    monkeypatch.setattr("sparkassets.cli.commands.report.wait", interrupt)  # and `report --serve` serve
+    monkeypatch.setattr("sparkassets.cli.commands.report.wait", interrupt)  # and `report --watch`
+    monkeypatch.setattr("sparkassets.cli.commands.ui.wait", interrupt)  # and `ui` serve
     wrong = []
     for value in some(ODD, " ".join([*path, parameter.name])):
         code, out, err = said(*path, *usual(command, parameter), *typed(parameter, value))
-        expected = (0, 2, 130) if parameter.name in ("loop", "serve") else (0, 2)
+        expected = (0, 2, 130) if parameter.name == "loop" or path == ("ui",) else (0, 2)
         expected += (3,) if path[0] == "state" and "no state in" in err else ()
         told = err if code == 2 else ""
         lines = len(told.splitlines()) - (10 if parameter.name == "file" else 0)  # which tells of ten of its lines

@@ -2,10 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
-import time
-import urllib.request
 
 import pytest
 
@@ -49,11 +45,10 @@ def test_before_anything_ran(said, tmp_path):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ((), "the output folder is missing"),
+        ((), "missing option '--out'"),
         (("--out", "conf"), "'conf' contains files that are not a report; nothing was written"),
         (("--out", "ftp://x/y"), "unsupported scheme 'ftp://'"),
         (("--out", "site", "--watch", "0s"), "--watch 0s: expected at least a second"),
-        (("--out", "site", "--serve", "70000"), "70000"),
     ],
 )
 def test_what_is_refused(said, args, message):
@@ -96,18 +91,3 @@ def test_what_goes_wrong_while_it_watches_is_said_and_tried_again(monkeypatch, c
     assert main(["report", "--out", "site", "--watch"]) == 130
     assert capsys.readouterr().err.count("not rewritten: 'site' contains files that are not a report") == 2
     assert len(documents(tmp_path / "site")["runs"]["events"]) == 1
-
-
-def test_it_is_served_on_loopback(tmp_path):
-    ours = [sys.executable, "-m", "sparkassets", "report", "--serve", "0"]
-    with subprocess.Popen(ours, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
-        try:
-            line = process.stderr.readline()
-            address = re.search(r"serving (http://127\.0\.0\.1:\d+/)", line)[1]
-            with urllib.request.urlopen(address, timeout=20) as page:  # noqa: S310  it is on loopback
-                assert b"sparkassets report" in page.read()
-        finally:
-            process.terminate()
-            began = time.monotonic()
-            process.communicate(timeout=30)
-    assert time.monotonic() - began < 20

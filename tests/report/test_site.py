@@ -1,7 +1,6 @@
 """The site in its folder: whole or not at all, what was there before, and what is shown as text."""
 
 import hashlib
-import http.client
 import re
 from pathlib import Path
 
@@ -14,13 +13,12 @@ from sparkassets.files import folders
 from sparkassets.files.folders import open_folder
 from sparkassets.report import site as writer
 from sparkassets.report import write_site
-from sparkassets.report.site import SiteServer
 from tests.report.demo import MARKUP, SECRET, site
 
 
 def small(number=0, name="shop"):
     return ReportDocuments(
-        1, name, {"assets": [], "n": number}, {"runs": [], "events": []}, [{"name": "a"}, {"name": "b"}]
+        1, name, {"assets": [], "n": number}, {"runs": [], "events": []}, {"a": {"name": "a"}, "b": {"name": "b"}}
     )
 
 
@@ -170,7 +168,7 @@ def test_no_script_makes_markup_of_text_or_asks_a_network():
 
 def test_every_script_has_its_place():
     static = Path(writer.__file__).parent / "static"
-    assert {path.name for path in static.glob("*.js")} == set(writer.SCRIPTS)
+    assert {path.name for path in static.glob("*.js")} == {*writer.SCRIPTS, writer.FILE_SCRIPT}
 
 
 def test_the_demo_shows_neither_markup_nor_credentials_in_its_files(tmp_path):
@@ -179,29 +177,6 @@ def test_the_demo_shows_neither_markup_nor_credentials_in_its_files(tmp_path):
     assert MARKUP not in text
     assert SECRET not in text
     assert "hunter2" not in text
-
-
-def test_the_server_answers_this_machine_alone(tmp_path):
-    write_site(small(), str(tmp_path / "site"))
-    (tmp_path / "secret").write_text("x")
-    with SiteServer(tmp_path / "site", 0) as server:
-        port = int(server.address.rstrip("/").rsplit(":", 1)[1])
-
-        def get(path, host=f"127.0.0.1:{port}"):
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-            connection.request("GET", path, headers={"Host": host})
-            answer = connection.getresponse()
-            body = answer.read()
-            connection.close()
-            return answer.status, body
-
-        assert get("/")[0] == 200
-        assert b"sparkassets report" in get("/index.html")[1]
-        assert get("/", host="evil.example:80")[0] == 403
-        assert get("/data/")[0] == 404
-        assert get("/../secret")[0] == 404
-        with pytest.raises(InputError, match=f"cannot serve on port {port}"):
-            SiteServer(tmp_path / "site", port)
 
 
 def test_what_is_not_ours_is_as_its_authors_published_it():

@@ -19,6 +19,7 @@ from sparkassets.cli.options import (
     over_budget_option,
     progress_options,
     project_option,
+    reason_option,
     scope_option,
 )
 from sparkassets.cli.output import Terminal, print_json
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
 )
 @click.option("--give-up", is_flag=True, help="Abandon unfinished forced backfills of ASSET.")
 @click.option("--dry-run", is_flag=True, help="Only show the runs.")
+@reason_option
 @over_budget_option
 @scope_option
 @json_option

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from sparkassets.cli.options import AssetNameParam, json_option, open_project, project_option
+from sparkassets.cli.options import AssetNameParam, json_option, open_project, project_option, reason_option
 from sparkassets.cli.output import Terminal, print_json
 
 
@@ -26,12 +26,13 @@ def report_changes(assets: Sequence[str], changed: Collection[str], *, done: str
 @click.command("pause")
 @click.argument("assets", type=AssetNameParam(), metavar="ASSET…", nargs=-1, required=True)
 @project_option
+@reason_option
 @json_option
-def command(folder: Path, assets: tuple[str, ...], as_json: bool) -> int:
+def command(folder: Path, assets: tuple[str, ...], reason: str, as_json: bool) -> int:
     """Pause ASSETs until `resume`; updates that arrive meanwhile are kept.
 
     A run in progress finishes, and `backfill` still works for a paused asset.
     """
-    changed = open_project(folder).assets.pause(*assets)
+    changed = open_project(folder).assets.pause(*assets, reason=reason)
     report_changes(assets, changed, done="paused", already="was already paused", as_json=as_json)
     return 0

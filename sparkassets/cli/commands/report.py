@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -18,7 +16,6 @@ from sparkassets.errors import InputError, SparkAssetsError
 
 if TYPE_CHECKING:
     from sparkassets.report import WrittenSite
-    from sparkassets.report.site import SiteServer
     from sparkassets.wiring import Project
 
 EVERY = "10s"
@@ -29,7 +26,7 @@ OLD = 300
 
 @click.command("report")
 @project_option
-@click.option("--out", metavar="DIR", help="Folder to write to: a path or an object store's URI.")
+@click.option("--out", metavar="DIR", required=True, help="Folder to write to: a path or an object store's URI.")
 @click.option(
     "--watch",
     is_flag=False,
@@ -37,55 +34,32 @@ OLD = 300
     metavar="DURATION",
     help=f"Rewrite the report whenever something happened; checks every {EVERY} by default, until interrupted.",
 )
-@click.option(
-    "--serve", type=click.IntRange(0, 65_535), metavar="PORT", help="Serve the report on 127.0.0.1 until interrupted."
-)
 @at_option
 @json_option
-def command(folder: Path, out: str | None, watch: str | None, serve: int | None, at: str | None, as_json: bool) -> int:
+def command(folder: Path, out: str, watch: str | None, at: str | None, as_json: bool) -> int:
     """Write a static HTML report: failures and waits, the graph, and every asset, partition and run.
 
     Open index.html from disk; it needs no server and no network. A new report replaces an old one atomically. DIR may
     be new, empty, or an earlier report; any other folder is refused. With --json: {index, files, bytes}.
     """
     every_seconds = None if watch is None else _seconds(watch)
-    if out is None and serve is None:
-        raise InputError("the output folder is missing", hint="pass --out DIR, or --serve PORT to only view it")
     project = open_project(folder)
-    with ExitStack() as stack:
-        place = out if out is not None else stack.enter_context(TemporaryDirectory(prefix="sparkassets-report-"))
-        watched = _WatchedReport(project, place, at)
-        written = _write(project, place, at)
-        if as_json:
-            print_json({"index": written.index, "files": written.files, "bytes": written.bytes})
-        else:
-            sys.stdout.write(f"{written.index}: {written.files} files, {written.bytes / 1e6:.1f} MB\n")
-        sys.stdout.flush()
-        if serve is not None:
-            stack.enter_context(_serving(place, serve))
-        while serve is not None or every_seconds is not None:
-            wait(every_seconds or 1)
-            if every_seconds is not None:
-                watched.write_if_changed()
+    watched = _WatchedReport(project, out, at)
+    written = _write(project, out, at)
+    if as_json:
+        print_json({"index": written.index, "files": written.files, "bytes": written.bytes})
+    else:
+        sys.stdout.write(f"{written.index}: {written.files} files, {written.bytes / 1e6:.1f} MB\n")
+    sys.stdout.flush()
+    while every_seconds is not None:
+        wait(every_seconds)
+        watched.write_if_changed()
     return 0
 
 
 def wait(seconds: float) -> None:
     """Sleeps; an interrupt raises `KeyboardInterrupt` here. A function of its own, so that tests can replace it."""
     time.sleep(seconds)
-
-
-def _serving(place: str, port: int) -> SiteServer:
-    """The site on loopback."""
-    from sparkassets.files.object_stores import local_path
-    from sparkassets.report.site import SiteServer
-
-    local = local_path(place)
-    if local is None:
-        raise InputError(f"--serve needs a local folder, but '{place}' is in an object store")
-    server = SiteServer(Path(local), port)
-    sys.stderr.write(f"serving {server.address}\n")
-    return server
 
 
 class _WatchedReport:

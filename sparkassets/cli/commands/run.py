@@ -17,6 +17,7 @@ from sparkassets.cli.options import (
     over_budget_option,
     progress_options,
     project_option,
+    reason_option,
     scope_option,
     select_assets,
     select_option,
@@ -33,6 +34,7 @@ from sparkassets.errors import InputError
 @at_option
 @select_option
 @click.option("--loop", metavar="DURATION", help="Run again after this pause (such as 60s or 5m) until interrupted.")
+@reason_option
 @over_budget_option
 @scope_option
 @json_option
@@ -43,6 +45,7 @@ def command(
     select: tuple[str, ...],
     loop: str | None,
     over_budget: bool,
+    reason: str,
     reporting: ProgressOptions,
     as_json: bool,
 ) -> int:
@@ -57,7 +60,9 @@ def command(
     names = select_assets(base, select)
     return drive(
         project,
-        lambda progress: project.run(at=at, select=names, progress=progress, check=False, over_budget=over_budget),
+        lambda progress: project.run(
+            at=at, select=names, progress=progress, check=False, over_budget=over_budget, reason=reason
+        ),
         as_json=as_json,
         every_seconds=every_seconds,
         reporting=reporting,

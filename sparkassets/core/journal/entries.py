@@ -372,10 +372,15 @@ class SegmentEntry:
 
 @frozen
 class PauseEntry:
-    """An asset stops running (``paused``) or goes on; events that arrive while it is paused are kept."""
+    """An asset stops running (``paused``) or goes on; events that arrive while it is paused are kept.
+
+    Attributes:
+        reason: Who asked for it and why, as ``ann: a bad load``; empty where no reason was given.
+    """
 
     asset: str
     paused: bool
+    reason: str = ""
 
 
 @frozen

@@ -187,6 +187,7 @@ class AssetState:
         chain: Unsettled claims, oldest first; the claims of each run slot are a chain of their own.
         withheld: Partitions that were computed and not published, in the order of their runs; none is in two records.
         paused: Stopped by `pause`; the ``paused`` key in the asset's file is not in the state.
+        pause_reason: Who paused it and why; empty where no reason was given, and while it is not paused.
         late: The missed deadline of which people were notified, Unix seconds; 0 where they were not.
         silence: Until when nobody is notified; kept once it is over, as what fell into it was told nobody.
         placed: Sequence number since which the asset has its place and partitioning; an older claim writes elsewhere,
@@ -234,6 +235,7 @@ class AssetState:
     withheld: tuple[WithheldPartitions, ...] = ()
     last: LastRun | None = None
     paused: bool = False
+    pause_reason: str = ""
     placed: int = 0
     costs: tuple[RunCost, ...] = ()
     made: tuple[DefinitionOutput, ...] = ()

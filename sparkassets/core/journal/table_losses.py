@@ -54,6 +54,7 @@ def asset_after_finding(asset: AssetState, entry: TargetEntry, seq: int) -> Asse
             columns=asset.columns,
             chain=asset.chain,
             paused=asset.paused,
+            pause_reason=asset.pause_reason,
             placed=asset.placed,
             costs=asset.costs,
             marks=asset.skip_marks,

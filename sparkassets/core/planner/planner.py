@@ -319,7 +319,8 @@ def _decide_held_back(context: PlanningContext, asset: AssetSpec, state: AssetSt
         failure = f"{asset.name}, which failed"
         return AssetDecision((), (Waiting(asset.name, unfenced),), barriers=(UpstreamBarrier(EVERYTHING, failure),))
     if asset.paused or state.paused:
-        return _decide_not_running(context, asset, state, "paused")
+        reason = f"paused by {state.pause_reason}" if state.pause_reason else "paused"
+        return _decide_not_running(context, asset, state, reason)
     if context.select is not None and asset.name not in context.select:
         return _decide_not_running(context, asset, state, "not selected")
     return None

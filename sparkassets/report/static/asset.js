@@ -11,8 +11,8 @@ async function assetPage({ parts, query }) {
   const body = { "": aboutTab, slices: slicesTab, runs: runsTab, lineage: lineageTab, validations: validationsTab, definition: definitionTab }[tab] || aboutTab;
   return h("div", null,
     h("header", { class: "page" },
-      h("div", { class: "title" }, h("h1", null, name), badge(assetState(row)), row.paused && row.state !== "paused" && badge("paused")),
-      h("p", { class: "quiet" }, [row.kind, row.type !== "dataset" && row.type, row.owner && `owned by ${row.owner}`, row.partitions].filter(Boolean).join(" · ")),
+      h("div", { class: "title" }, h("h1", null, name), badge(assetState(row)), row.paused && row.state !== "paused" && badge("paused"), site.tools(row, page, query)),
+      h("p", { class: "quiet" }, [row.kind, row.type !== "dataset" && row.type, row.owner && `owned by ${row.owner}`, row.partitions].filter(Boolean).join(" · "), tagLinks(row)),
       page.description && h("p", { class: "lead" }, page.description)),
     h("div", { class: "tabs", role: "tablist", "aria-label": name }, tabs.map(([id, label]) => h("a", { role: "tab", "aria-selected": String(id === tab), href: address(["asset", name, ...(id ? [id] : [])]) }, label))),
     await body(row, page, query));
@@ -108,11 +108,13 @@ async function lineageTab(row, page, query) {
       graphView(site.index.graph, { focus: row.name, depth: 2, tall: 360 }),
       page.slices ? section("By partition", null, quiet("Choose a partition to see what it was made of, and what it went into."), slicesOfAsset(row, page).element.firstChild && grid(page.slices, { label: row.name, pick: (each) => (location.hash = address(["asset", row.name, "lineage"], { slice: each })) }).element) : section("As a whole", null, facts([["Reads", page.inlets.map((inlet) => h("div", null, assetLink(inlet.name), " ", quiet(inlet.mapping)))], ["Read by", row.readers.map((name) => h("div", null, assetLink(name)))]])));
   }
-  return h("div", null,
+  const made = h("div", null,
     h("p", { class: "crumbs" }, h("a", { href: address(["asset", row.name, "lineage"]) }, "All partitions"), " / ", h("b", { class: "mono" }, key)),
     h("div", { class: "split even" },
       section("Made of", null, h("ul", { class: "tree" }, await lineageNode(row.name, key, "up", 2))),
       section("Went into", null, h("ul", { class: "tree" }, await lineageNode(row.name, key, "down", 2)))));
+  made.stamp = JSON.stringify([page.slices, page.up, page.down]); // what a reader has unfolded stays, unless it has changed
+  return made;
 }
 
 /** The slices that a text of keys means, such as "2025-02-01..2025-02-28,de; 2025-03-01,*": of a text that is cut the first. */

@@ -1,53 +1,25 @@
-// What the report holds. Pages opened from a file may load scripts and nothing else, so the data comes as scripts.
+// What the report holds; `load` and `pageOf` bring it, from files or from a server.
 
 const root = document.documentElement;
 const site = {
-  at: Number(root.dataset.at),
+  at: 0,
   index: null,
   byName: new Map(),
-  _waiting: new Map(),
-  _loaded: new Map(),
+  /** What a server offers to do with an asset: (row, page, query) to elements. */
+  tools: () => null,
 };
 
-window.sparkassetsReport = (name, document_) => site._waiting.get(name)?.resolve(document_);
-
-/** The document of that name; loaded once. */
-function load(name) {
-  if (!site._loaded.has(name)) {
-    site._loaded.set(
-      name,
-      new Promise((resolve, reject) => {
-        site._waiting.set(name, { resolve });
-        const script = h("script", { src: `data/${root.dataset.folder}/${name}.js` });
-        script.onerror = () => {
-          site._loaded.delete(name);
-          reject(new Error("this part of the report is not there any more: it was rewritten. Reload the page."));
-        };
-        document.head.append(script);
-      }),
-    );
-  }
-  return site._loaded.get(name);
-}
-
-/** All that every page needs. */
-async function loadIndex() {
-  site.index = await load("index");
-  site.index.assets.forEach((asset, place) => {
+/** Takes an index, also in the place of an earlier one. */
+function takeIndex(index) {
+  site.index = index;
+  site.past = null;
+  site.byName = new Map(index.assets.map((asset) => [asset.name, asset]));
+  index.assets.forEach((asset, place) => {
     asset.place = place;
     asset.readers = [];
-    site.byName.set(asset.name, asset);
   });
-  for (const asset of site.index.assets)
+  for (const asset of index.assets)
     for (const inlet of asset.inlets || []) site.byName.get(inlet)?.readers.push(asset.name);
-}
-
-/** What the page of an asset has; undefined where there is no such asset. */
-async function pageOf(name) {
-  const shard = site.index.shards[name];
-  if (shard === undefined) return undefined;
-  const pages = await load(`assets-${shard}`);
-  return pages.find((page) => page.name === name);
 }
 
 /** Runs and events: {runs, events, byRun, byAsset}, the newest first. */

@@ -5,7 +5,10 @@ const SVG = "http://www.w3.org/2000/svg";
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value === undefined || value === null || value === false) continue;
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    if (name.startsWith("on")) {
+      element.addEventListener(name.slice(2), value);
+      element.listens = true;
+    }
     else if (name === "style") for (const [key, each] of Object.entries(value)) element.style.setProperty(key, each);
     else if (name === "data") Object.assign(element.dataset, value);
     else element.setAttribute(name, value === true ? "" : String(value));

@@ -226,7 +226,11 @@ function graphView(graph, { focus, depth, tall = 560 }) {
     h("button", { onclick: () => zoom(1.25), "aria-label": "Zoom in", title: "Zoom in (+)" }, "+"),
     h("button", { onclick: () => zoom(0.8), "aria-label": "Zoom out", title: "Zoom out (-)" }, "−"),
     h("button", { onclick: () => fit(true), title: "Show all of it (0)" }, "Fit"));
-  return h("div", { class: "drawn" }, picture, tools);
+  const drawn = h("div", { class: "drawn" }, picture, tools);
+  drawn.shape = JSON.stringify(part);
+  drawn.scene = scene;
+  drawn.renew = (fresh) => (fresh.shape === drawn.shape ? renewChildren(scene, [...fresh.scene.childNodes]) : drawn.replaceWith(fresh));
+  return drawn;
 }
 
 function graphPage({ query }) {

@@ -275,7 +275,7 @@ function grid(slices, { pick, chosen, label }) {
   spacer.style.width = `${left + place.columns * STEP}px`;
   spacer.style.height = `${top + place.rows * STEP}px`;
   new ResizeObserver(redraw).observe(box);
-  onTheme(redraw);
+  onTheme(box, redraw);
   tell(at);
   requestAnimationFrame(() => {
     const wide = left + place.columns * STEP > box.clientWidth;
@@ -300,7 +300,9 @@ function grid(slices, { pick, chosen, label }) {
       return button;
     }));
   const left_ = [slices.earlier && `${plural(slices.earlier, `earlier ${slices.grain || "time"}`)} left out`, slices.others && `${plural(slices.others, "more segment")} left out`].filter(Boolean).join(", ");
-  return { element: h("div", { class: "gridded" }, legend, box, said, left_ && h("p", { class: "quiet" }, left_)), map, counts };
+  const element = h("div", { class: "gridded" }, legend, box, said, left_ && h("p", { class: "quiet" }, left_));
+  element.stamp = JSON.stringify([slices, chosen]);
+  return { element, map, counts };
 }
 
 /** Stretches of slices that stand alike, of all segments together, what asks for more first. */

@@ -8,8 +8,9 @@ const main = document.getElementById("main");
 let listeners = [];
 let turn = 0;
 
-function onTheme(work) {
-  listeners.push(work);
+/** Calls back when the colours change, as long as the element is shown. */
+function onTheme(element, work) {
+  listeners.push({ element, work });
 }
 
 function kept(name, value) {
@@ -24,7 +25,7 @@ function kept(name, value) {
 function setTheme(name) {
   root.dataset.theme = name;
   document.getElementById("theme")?.replaceChildren({ auto: "◐ Auto", light: "○ Light", dark: "● Dark" }[name]);
-  listeners.forEach((work) => work());
+  listeners.forEach(({ work }) => work());
 }
 
 function notFound(text, target, label) {
@@ -35,20 +36,13 @@ async function go() {
   const asked = read(location.hash);
   const mine = (turn += 1);
   const name = asked.parts[0] || "";
-  const page = ROUTES[name];
   for (const link of document.querySelectorAll("#nav a")) {
     if (link.dataset.page === (PART_OF[name] || name)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  let made;
   listeners = [];
   document.querySelector("dialog")?.close();
-  try {
-    made = page ? await page(asked) : notFound("There is no such page.", "#/", "Overview");
-  } catch (error) {
-    console.error(error);
-    made = h("div", null, h("header", { class: "page" }, h("h1", null, "This page cannot be shown")), empty(error.message));
-  }
+  const made = await layOut(asked);
   if (mine !== turn) return;
   const same = main.dataset.path === asked.parts.slice(0, 2).join("/");
   show(main, made);
@@ -58,6 +52,29 @@ async function go() {
   if (asked.query.slice) document.getElementById("slice")?.scrollIntoView({ block: "nearest" });
   else if (!same) window.scrollTo(0, 0);
 }
+
+/** The page of an address, or what keeps it from being shown. */
+async function layOut(asked) {
+  const page = ROUTES[asked.parts[0] || ""];
+  try {
+    return page ? await page(asked) : notFound("There is no such page.", "#/", "Overview");
+  } catch (error) {
+    console.error(error);
+    return h("div", null, h("header", { class: "page" }, h("h1", null, "This page cannot be shown")), empty(error.message));
+  }
+}
+
+/** Brings the page that is open up to date, in place: focus, scrolling and what was typed stay as they are. */
+async function renewPage() {
+  const mine = turn;
+  const made = await layOut(read(location.hash));
+  if (mine !== turn) return;
+  renew(main.firstElementChild, made);
+  renew(document.querySelector(".as-of"), asOf());
+  listeners = listeners.filter(({ element }) => element.isConnected);
+}
+
+const asOf = () => h("span", { class: "as-of", title: `${clock(site.at)} ${site.index.timezone}` }, site.live && [h("span", { class: site.live === "live" ? "live" : "live lost" }, `● ${site.live}`), " "], "as of ", moment(site.at), " ", quiet(`(${ago(site.at)})`));
 
 function shell() {
   const { index } = site;
@@ -69,7 +86,7 @@ function shell() {
   show(document.getElementById("top"),
     h("a", { class: "brand", href: "#/" }, h("span", { class: "logo", "aria-hidden": "true" }), index.project),
     searchBox(),
-    h("span", { class: "as-of", title: `${clock(site.at)} ${index.timezone}` }, "as of ", moment(site.at), " ", quiet(`(${ago(site.at)})`)),
+    asOf(),
     h("button", { class: "plain", title: "Keyboard (?)", "aria-label": "Keyboard", onclick: keys }, "?"),
     theme);
   show(document.getElementById("nav"), PAGES.map(([id, label]) => h("a", { href: id ? address([id]) : "#/", data: { page: id } }, label)));
@@ -102,10 +119,11 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
 });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => listeners.forEach((work) => work()));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => listeners.forEach(({ work }) => work()));
 root.dataset.theme = kept("theme") || "auto";
-loadIndex().then(
-  () => {
+load("index").then(
+  (index) => {
+    takeIndex(index);
     shell();
     window.addEventListener("hashchange", go);
     return go();

@@ -69,18 +69,30 @@ function table(columns, rows, { none = "Nothing to show.", first = ROWS } = {}) 
   const made = h("div", { class: "scroll" },
     h("table", null, h("thead", null, h("tr", null, columns.map((column) => h("th", { scope: "col", class: classes(column) }, column.title)))), body));
   let shown = 0;
+  const line = (row) => h("tr", null, columns.map((column) => h("td", { class: classes(column) }, column.cell(row))));
   const more = () => {
     const some = rows.slice(shown, shown ? shown + ROWS : first);
-    body.append(...some.map((row) => h("tr", null, columns.map((column) => h("td", { class: classes(column) }, column.cell(row))))));
+    body.append(...some.map(line));
     shown += some.length;
-    if (shown >= rows.length) end.remove();
+    placeEnd();
   };
-  const end = h("button", { class: "more", onclick: more }, first < ROWS ? `Show all ${number(rows.length)}` : "Show more");
+  const end = h("button", { class: "more", onclick: more });
+  const placeEnd = () => {
+    if (shown >= rows.length) return end.remove();
+    end.textContent = first < ROWS ? `Show all ${number(rows.length)}` : "Show more";
+    return end.isConnected || made.append(end);
+  };
   more();
-  if (shown < rows.length) {
-    made.append(end);
-    if (first >= ROWS) new IntersectionObserver((seen) => seen.some((each) => each.isIntersecting) && shown < rows.length && more(), { rootMargin: "600px" }).observe(end);
-  }
+  if (first >= ROWS) new IntersectionObserver((seen) => seen.some((each) => each.isIntersecting) && shown < rows.length && more(), { rootMargin: "600px" }).observe(end);
+  made.holds = { columns, rows };
+  made.renew = (fresh) => {
+    if (fresh.holds?.columns.length !== columns.length) return made.replaceWith(fresh);
+    ({ columns, rows } = fresh.holds);
+    const some = rows.slice(0, Math.max(shown, first));
+    shown = some.length;
+    renewChildren(body, some.map(line));
+    return placeEnd();
+  };
   return made;
 }
 

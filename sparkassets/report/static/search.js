@@ -5,12 +5,12 @@ function matches(text) {
   if (!words.length) return [];
   const found = [];
   for (const asset of site.index.assets) {
+    asset.sought ??= [asset.name, asset.description, asset.owner, ...(asset.tags || []), ...(asset.columns || []).flat()].join(" ").toLowerCase();
+    if (!words.every((word) => asset.sought.includes(word))) continue;
     const name = asset.name.toLowerCase();
     const columns = (asset.columns || []).map((column) => column.join(": ")).filter((column) => words.some((word) => column.toLowerCase().includes(word)));
-    const all = `${name} ${(asset.description || "").toLowerCase()} ${(asset.owner || "").toLowerCase()} ${columns.join(" ").toLowerCase()}`;
-    if (!words.every((word) => all.includes(word))) continue;
     const score = name === text ? 0 : name.startsWith(words[0]) ? 1 : words.every((word) => name.includes(word)) ? 2 : 3;
-    const why = score === 3 ? (columns.length ? `column ${columns[0]}` : asset.description || asset.owner) : asset.description;
+    const why = score === 3 ? (columns.length ? `column ${columns[0]}` : asset.tags?.find((tag) => words.some((word) => tag.toLowerCase().includes(word))) || asset.description || asset.owner) : asset.description;
     found.push({ score, href: address(["asset", asset.name]), name: asset.name, why, state: assetState(asset) });
   }
   for (const dataset of site.index.datasets)

@@ -129,8 +129,10 @@ function timeline(runs, from, to, open) {
   spacer.style.height = `${top + lanes.length * LANE}px`;
   box.style.height = `${Math.min(top + lanes.length * LANE + 2, 420)}px`;
   new ResizeObserver(redraw).observe(box);
-  onTheme(redraw);
-  return h("div", { class: "gridded" }, box, said);
+  onTheme(box, redraw);
+  const element = h("div", { class: "gridded" }, box, said);
+  element.stamp = JSON.stringify([runs, from, to]);
+  return element;
 }
 
 /** The assets by how long their runs took together. */

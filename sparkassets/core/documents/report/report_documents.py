@@ -86,14 +86,14 @@ class ReportDocuments:
         at: Instant of the report, Unix seconds.
         index: What every page needs.
         past: Runs and events.
-        assets: One document for each asset, in the order of the project.
+        assets: Asset name to its page, in the order of the project.
     """
 
     at: int
     project: str
     index: Mapping[str, Any]
     past: Mapping[str, Any]
-    assets: Sequence[Mapping[str, Any]]
+    assets: Mapping[str, Mapping[str, Any]]
 
 
 def build_report(context: PlanningContext, plan: Plan, report_history: ReportHistory) -> ReportDocuments:
@@ -129,27 +129,35 @@ def build_report(context: PlanningContext, plan: Plan, report_history: ReportHis
         },
     }
     history = {"runs": [run_row(run, project) for run in runs], "events": [event_row(event) for event in events]}
-    pages = [*_iterate_pages(context, plan, report_history)]
-    return ReportDocuments(
-        context.clock, project.name, masks.mask(index), masks.mask(history), [masks.mask(page) for page in pages]
-    )
+    pages = AssetPages(context, plan, report_history, masks)
+    return ReportDocuments(context.clock, project.name, masks.mask(index), masks.mask(history), pages)
 
 
-def _iterate_pages(context: PlanningContext, plan: Plan, report_history: ReportHistory) -> Iterator[Mapping[str, Any]]:
-    """Yields the document of each asset."""
-    links, assets = PartitionLinks(context), context.project.assets
-    runs, waiting = _group_by_asset(plan.runs), _group_by_asset(plan.waiting)
-    most_slices = max(FEWEST_SLICES, MOST_SLICES // max(1, len(assets)))
-    for asset in assets.values():
-        name = asset.maker or asset.name
-        yield asset_document(
-            context,
-            asset,
-            plan=Plan(plan.at, tuple(runs.get(name, ())), tuple(waiting.get(name, ()))),
-            history=report_history,
-            links=links,
-            most=most_slices,
+class AssetPages(Mapping[str, Mapping[str, Any]]):
+    """Asset name to its page; each is built when it is asked for, as a reader of 10,000 assets opens few."""
+
+    def __init__(
+        self, context: PlanningContext, plan: Plan, report_history: ReportHistory, masks: CredentialMask
+    ) -> None:
+        self._context, self._plan, self._history, self._masks = context, plan, report_history, masks
+        self._links = PartitionLinks(context)
+        self._runs, self._waiting = _group_by_asset(plan.runs), _group_by_asset(plan.waiting)
+        self._most_slices = max(FEWEST_SLICES, MOST_SLICES // max(1, len(context.project.assets)))
+
+    def __getitem__(self, name: str) -> Mapping[str, Any]:
+        asset = self._context.project.assets[name]
+        maker = asset.maker or name
+        plan = Plan(self._plan.at, tuple(self._runs.get(maker, ())), tuple(self._waiting.get(maker, ())))
+        page = asset_document(
+            self._context, asset, plan=plan, history=self._history, links=self._links, most=self._most_slices
         )
+        return self._masks.mask(page)  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._context.project.assets)
+
+    def __len__(self) -> int:
+        return len(self._context.project.assets)
 
 
 def _group_by_asset(items: Sequence[Planned]) -> dict[str, list[Planned]]:
@@ -173,6 +181,7 @@ def _asset_rows(context: PlanningContext, report_history: ReportHistory) -> Iter
             "kind": status.kind,
             "source": asset.source is not None,
             "owner": asset.owner,
+            "tags": list(asset.tags),
             "description": asset.description[:MOST_DESCRIPTION],
             "state": state,
             "words": words,

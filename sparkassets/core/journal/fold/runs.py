@@ -82,7 +82,8 @@ def _renew_claim(claim_state: ClaimState, entry: RenewEntry, numbered: NumberedE
 
 def fold_pause(work: FoldWorkspace, entry: PauseEntry, _: NumberedEntry) -> None:
     """Pauses or resumes the asset."""
-    work.assets[entry.asset] = replace(work.assets[entry.asset], paused=entry.paused)
+    reason = entry.reason if entry.paused else ""
+    work.assets[entry.asset] = replace(work.assets[entry.asset], paused=entry.paused, pause_reason=reason)
 
 
 def fold_lateness(work: FoldWorkspace, entry: LateEntry, _: NumberedEntry) -> None:

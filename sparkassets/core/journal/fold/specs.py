@@ -44,6 +44,7 @@ def move_asset(work: FoldWorkspace, old: AssetState, spec: FoldSpec, seq: int) -
         spec,
         chain=old.chain,
         paused=old.paused,
+        pause_reason=old.pause_reason,
         placed=seq,
         marks=marks,
         instance_marks=old.skipped_instances,
