@@ -85,7 +85,7 @@ def draw(command: str, printed: str) -> None:
 
 
 def photograph_report() -> None:
-    """Writes the report's first page as ``report-light.png`` and ``report-dark.png``."""
+    """Writes the report's first page as ``report-light.png`` and ``report-dark.png``, and a live page as ``ui.png``."""
     browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if browser is None:
         print("no Chromium: the pictures of the report are left as they are", file=sys.stderr)
@@ -93,7 +93,22 @@ def photograph_report() -> None:
     with tempfile.TemporaryDirectory() as folder:
         output_of("report", "--out", f"{folder}/report")
         for name, scheme in (("light", "1"), ("dark", "0")):
-            photograph(browser, f"{folder}/report/index.html", PICTURES / f"report-{name}.png", scheme=scheme)
+            photograph(browser, f"file://{folder}/report/index.html", PICTURES / f"report-{name}.png", scheme=scheme)
+    command = [
+        sys.executable,
+        "-m",
+        "sparkassets",
+        "ui",
+        "--allow-actions",
+        "--port",
+        "0",
+        "--project",
+        str(HOME / "conf"),
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+        address = process.stdout.readline().strip() if process.stdout else ""
+        photograph(browser, f"{address}#/asset/delays_7d", PICTURES / "ui.png", scheme="1")
+        process.terminate()
 
 
 def photograph(browser: str, page: str, picture: Path, *, scheme: str) -> None:
@@ -108,7 +123,7 @@ def photograph(browser: str, page: str, picture: Path, *, scheme: str) -> None:
         f"--blink-settings=preferredColorScheme={scheme}",
         f"--screenshot={picture}",
     )
-    subprocess.run([browser, *options, f"file://{page}"], check=True, capture_output=True, timeout=120)  # noqa: S603
+    subprocess.run([browser, *options, page], check=True, capture_output=True, timeout=120)  # noqa: S603
 
 
 if __name__ == "__main__":

@@ -84,7 +84,15 @@ class Browser:
     def press(self, key: str) -> None:
         """Presses a key."""
         text = {"text": key} if len(key) == 1 else {}
-        code = {"Enter": 13, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}.get(key, 0)
+        code = {
+            "Tab": 9,
+            "Enter": 13,
+            "Escape": 27,
+            "ArrowLeft": 37,
+            "ArrowUp": 38,
+            "ArrowRight": 39,
+            "ArrowDown": 40,
+        }.get(key, 0)
         if key == "Enter":
             text = {"text": "\r"}
         for kind in ("keyDown", "keyUp"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import shlex
-import signal
 import subprocess
 import tempfile
 import threading
@@ -143,7 +142,7 @@ class StartedCommand:
     def stop(self) -> None:
         """Asks the process to cancel its runs, record that, and end."""
         if self.is_running:
-            self._process.send_signal(signal.SIGINT)
+            self._process.terminate()
 
     def document(self) -> dict[str, Any]:
         """``{id, command, verb, asset, began, exit, lines, answer}``; ``exit`` is null while it runs.

@@ -1,6 +1,7 @@
 // The asset graph, with conditions as gates: a neighbourhood laid out by dagre, a very large whole by layers.
 
 const CAREFULLY = 140;
+const MOST_NODES = 2500; // a browser draws ten thousand for half a minute, and nobody finds anything in it
 const NODE = { height: 34, least: 90, letter: 7.1 };
 
 /** The nodes and edges around some assets, so many steps up and down; all without a focus. */
@@ -137,6 +138,7 @@ const cut = (text, letters) => (text.length <= letters + 1 ? text : `${text.slic
 function graphView(graph, { focus, depth, tall = 560 }) {
   const part = around(graph, focus, depth);
   if (!part.nodes.length) return empty("There is nothing to draw.");
+  if (part.nodes.length > MOST_NODES) return empty(`${number(part.nodes.length)} nodes are too many to draw.`, "Name an asset to see what is around it.");
   const made = part.nodes.length > CAREFULLY ? layered(part) : laidOut(part);
   const view = { x: 0, y: 0, zoom: 1 };
   const scene = svg("g");

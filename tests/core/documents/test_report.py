@@ -51,7 +51,7 @@ def report(told):
 
 @pytest.fixture(scope="module")
 def pages(report):
-    return {page["name"]: page for page in report.assets}
+    return {**report.assets}
 
 
 def test_every_slice_has_the_status_that_partitions_shows(told, pages):
@@ -110,7 +110,7 @@ def test_what_is_not_as_it_should_be_says_why(pages):
 
 
 def test_no_credential_is_told(report):
-    text = json.dumps([report.index, report.past, list(report.assets)])
+    text = json.dumps([report.index, report.past, list(report.assets.values())])
     assert "hunter2" not in text
     assert "postgres://report:***@db/orders" in text
     assert SECRET.startswith("postgres://")
@@ -180,7 +180,7 @@ def test_a_project_without_a_journal_has_a_report():
     context = empty.context()
     found = build_report(context, make_plan(context), ReportHistory.from_entries([], whole=True))
     assert found.past == {"runs": [], "events": []}
-    assert found.assets[0]["slices"]["groups"] == []
+    assert next(iter(found.assets.values()))["slices"]["groups"] == []
     assert found.index["assets"][1]["state"] == "never"
 
 
@@ -272,7 +272,7 @@ def test_no_value_of_a_private_column_is_told():
     told.succeed("letters", told.claim(run), watermarks={"people": "zoe@example.com"})
     context = told.context()
     report = build_report(context, make_plan(context), past(told))
-    page = next(page for page in report.assets if page["name"] == "letters")
+    page = report.assets["letters"]
     assert page["watermarks"] == [["people", "read up to mail •••"]]
-    assert "zoe@example.com" not in json.dumps([report.index, report.past, list(report.assets)])
+    assert "zoe@example.com" not in json.dumps([report.index, report.past, list(report.assets.values())])
     assert "•••" in json.dumps(page["why"], ensure_ascii=False)

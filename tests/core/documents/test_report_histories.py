@@ -28,7 +28,7 @@ def test_every_slice_is_told_as_it_is_one_by_one(random: Random, steps: int):
     past = ReportHistory.from_entries([from_row(row) for row in history.story.rows if row.kind in KINDS], whole=True)
     report = build_report(context, make_plan(context), past)
     links = PartitionLinks(context)
-    for page in report.assets:
+    for page in report.assets.values():
         spec = context.asset(page["name"])
         if not spec.partitioning.is_partitioned:
             continue
