@@ -44,10 +44,14 @@ SCRIPTS = (
 """The scripts of every page, in the order in which they build on one another; the last one starts the page."""
 FILE_SCRIPT = "files.js"
 """Loads documents from files beside the page; a server's page loads them in its own way."""
-POLICY = (
-    "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src data:; base-uri 'none'; "
-    "form-action 'none'"
-)
+POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self' file:",
+    "style-src": "'self' file:",
+    "img-src": "data:",
+    "base-uri": "'none'",
+    "form-action": "'none'",
+}
 """What a browser lets a page that is opened from a disk load."""
 
 _MADE_BY = '<meta name="generator" content="sparkassets report">'
@@ -175,20 +179,20 @@ def _json(document: object) -> str:
     return text.translate(_TRANSLATED)
 
 
-def write_page(project: str, paths: Iterable[str], *, attributes: Mapping[str, str], policy: str) -> str:
+def write_page(project: str, paths: Iterable[str], *, attributes: Mapping[str, str], policy: Mapping[str, str]) -> str:
     """The page that loads all else.
 
     Args:
         project: The project's name.
         paths: The paths of `page_files`.
         attributes: What the scripts find in the page's ``dataset``.
-        policy: The content security policy.
+        policy: The directives of the content security policy.
     """
     named = {path.rpartition("/")[2]: path for path in paths}
     template = (files(__package__) / "static" / INDEX).read_text(encoding="utf-8")
     fields = {
         "generator": _MADE_BY,
-        "policy": policy,
+        "policy": join_policy(policy),
         "title": escape(project),
         "attributes": " ".join(f'data-{name}="{escape(value)}"' for name, value in attributes.items()),
         "css": named["report.css"],
@@ -197,6 +201,11 @@ def write_page(project: str, paths: Iterable[str], *, attributes: Mapping[str, s
         "licences": named["LICENSES.txt"],
     }
     return re.sub(r"\{\{ (\w+) \}\}", lambda match: fields[match[1]], template)
+
+
+def join_policy(directives: Mapping[str, str]) -> str:
+    """A content security policy as browsers read it."""
+    return "; ".join(f"{name} {value}" for name, value in directives.items())
 
 
 def _digest(contents: Iterable[bytes]) -> str:

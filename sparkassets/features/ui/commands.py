@@ -150,8 +150,8 @@ class StartedCommand:
         ``answer`` is what ``--json`` prints: the command's document, or ``{"error": {"message", "hint"}}``.
         """
         code = self._process.poll()
-        lines = _read(self._err).decode(errors="replace").splitlines()
-        answer = _read(self._out).strip() if code is not None else b""
+        lines = _read_all(self._err).decode(errors="replace").splitlines()
+        answer = _read_all(self._out).strip() if code is not None else b""
         return {
             "id": self.number,
             "command": self.text,
@@ -169,7 +169,7 @@ class StartedCommand:
         self._err.close()
 
 
-def _read(file: Any) -> bytes:  # noqa: ANN401  the standard library's own type is private
+def _read_all(file: Any) -> bytes:  # noqa: ANN401  the standard library's own type is private
     file.seek(0)
     return bytes(file.read())
 

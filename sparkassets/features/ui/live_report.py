@@ -74,13 +74,13 @@ class ReportVersion:
             "version": self.version,
             "at": self.at,
             "whole": whole,
-            "index": _changed(self.parts, known.parts),
-            "assets": list(_changed(self.rows, known.rows).values()),
+            "index": _find_changed(self.parts, known.parts),
+            "assets": list(_find_changed(self.rows, known.rows).values()),
         }
         return msgspec.json.encode(document)
 
 
-def _changed(pieces: Mapping[str, bytes], known: Mapping[str, bytes]) -> dict[str, msgspec.Raw]:
+def _find_changed(pieces: Mapping[str, bytes], known: Mapping[str, bytes]) -> dict[str, msgspec.Raw]:
     """The pieces that are not known, by name."""
     return {name: msgspec.Raw(piece) for name, piece in pieces.items() if known.get(name) != piece}
 

@@ -20,13 +20,11 @@ import msgspec
 from sparkassets.errors import InputError
 from sparkassets.features.ui.commands import CommandRequest, CommandRunner, StartedCommand
 from sparkassets.features.ui.live_report import LiveReport
-from sparkassets.report.site import page_files, write_page
+from sparkassets.report.site import POLICY as FILE_POLICY
+from sparkassets.report.site import join_policy, page_files, write_page
 
 HOST: Final = "127.0.0.1"
-POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
-    "form-action 'none'"
-)
+POLICY: Final = {**FILE_POLICY, "script-src": "'self'", "style-src": "'self'", "connect-src": "'self'"}
 HEADER: Final = "X-Sparkassets"
 """A header that no form and no link of another site can send."""
 MOST_BYTES: Final = 64 * 1024
@@ -36,7 +34,7 @@ TYPES: Final = {"css": "text/css", "js": "text/javascript", "txt": "text/plain"}
 SCRIPTS: Final = ("live.js", "actions.js")
 
 
-class Access:
+class BrowserAccess:
     """Who may ask the server: a browser that was opened with the token, by a page of this server.
 
     Other programs and users of the machine reach a loopback port, and pages of other sites reach it through the
@@ -90,7 +88,7 @@ class UiServer:
         except OSError as error:
             raise InputError(f"cannot serve on port {port}: {error.strerror or error}") from error
         self._server.daemon_threads = True
-        self.access = Access(self._server.server_address[1])
+        self.access = BrowserAccess(self._server.server_address[1])
         folder = files(__package__) / "static"
         texts = [(folder / name).read_text(encoding="utf-8") for name in SCRIPTS]
         static = page_files(texts, style=(folder / "ui.css").read_text(encoding="utf-8"))
@@ -221,7 +219,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
         sent = {
             "Content-Type": f"{kind}; charset=utf-8",
             "Cache-Control": "no-store",
-            "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
+            "Content-Security-Policy": join_policy({**POLICY, "frame-ancestors": "'none'"}),
             "Cross-Origin-Resource-Policy": "same-origin",
             "Referrer-Policy": "no-referrer",
             "X-Content-Type-Options": "nosniff",
