@@ -95,6 +95,10 @@ def test_the_pages_have_30000_words_at_most():
     assert sum(words.values()) <= 30_000, sorted(words.items(), key=lambda each: -each[1])[:10]
 
 
+def test_the_changelog_is_short():
+    assert len(page("CHANGELOG.md").split()) <= 2_500
+
+
 def test_a_concept_has_a_drawing_and_is_short():
     for path in (ROOT / "docs/concepts").glob("*.md"):
         text = path.read_text(encoding="utf-8")
