@@ -131,12 +131,14 @@ class BranchPromotion:
         journal_id: Id of the branch's journal, which differs for an earlier branch of the same name.
         seq: Sequence number in that journal as of which the rows are taken.
         tables: Id and version of the branch's table, by written asset.
+        watermarks: Up to where the branch has read, by inlet, for an asset whose rows continue earlier ones.
     """
 
     branch: str
     journal_id: str
     seq: int
     tables: Mapping[str, tuple[str, int]]
+    watermarks: Mapping[str, str] = field(default_factory=dict)
 
     def table_path(self, warehouse: str, asset: str) -> str:
         """The place of the branch's table of an asset, given the base's ``warehouse``."""

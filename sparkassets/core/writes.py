@@ -26,7 +26,6 @@ class WriteMode:
         by_keys: Whether rows replace those with the same keys.
         takes_all: Whether a run of an asset without partitions replaces the whole table.
         side_by_side: Whether runs of different partitions may commit in parallel.
-        is_promotable: Whether rows of a branch can take the place of the base's.
         combines: Whether the rows that land are made of a run's rows and of those in the table.
         is_of_code: Whether the asset's own code writes the target.
         kept_iterations: Least number of iterations that are kept, the newest by record; 0 where runs write none.
@@ -39,7 +38,6 @@ class WriteMode:
     by_keys: ClassVar[bool] = False
     takes_all: ClassVar[bool] = False
     side_by_side: ClassVar[bool] = True
-    is_promotable: ClassVar[bool] = False
     combines: ClassVar[bool] = False
     is_of_code: ClassVar[bool] = False
 
@@ -131,7 +129,6 @@ class ReplaceWrite(WriteMode):
 
     name = "replace"
     takes_all = True
-    is_promotable = True
 
     def why_not(self, strategy: str, *, partitioned: bool) -> str | None:
         """Why a strategy does not go with it."""

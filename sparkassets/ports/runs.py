@@ -50,6 +50,7 @@ class RunOrder:
         past: Earlier row counts, for rules that compare with them.
         accepted_partitions: Partitions that a person accepts, whatever the rules say.
         promotes: The branch whose rows it takes over, instead of computing.
+        warehouse: The folder of the project's tables, and of its branches.
         discovered_partitions: The subset of ``partitions`` that nobody claimed: partitions of unknown segments that
             its function adds or its rows hold (``segments: runtime``).
         removed_segments: Removed segments by lower-case column: rows of them are left out.
@@ -77,6 +78,7 @@ class RunOrder:
     past: PastRowCounts = field(default_factory=dict)
     accepted_partitions: PartitionSet = NOTHING
     promotes: BranchPromotion | None = None
+    warehouse: str = ""
     discovered_partitions: PartitionSet = NOTHING
     removed_segments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     left_segments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -63,6 +63,7 @@ class OrderBuilder:
             past=self._past_row_counts(asset),
             accepted_partitions=request.accepted,
             promotes=request.promotes,
+            warehouse=self._project.warehouse,
             computed_partitions=recorded.coverage if asset.partitioning.is_partitioned else NOTHING,
             removed_segments={
                 column: segments.removed for column, segments in recorded.keys.items() if segments.removed

@@ -103,16 +103,14 @@ class SparkTargetFactory:
         return TableTarget(self._workplace, asset, app_id=app_id, enlist=enlist)
 
 
-def read_promoted_rows(
-    session: SparkSession, project: ProjectSpec, order: RunOrder, promotion: BranchPromotion
-) -> DataFrame:
+def read_promoted_rows(session: SparkSession, order: RunOrder, promotion: BranchPromotion) -> DataFrame:
     """The rows of one table that the run writes.
 
     Raises:
         RunError: The branch's table is gone.
     """
     asset, partitioning = order.asset, order.asset.partitioning
-    path, owner = promotion.table_path(project.warehouse, asset.name), f"{asset.name} in branch {promotion.branch}"
+    path, owner = promotion.table_path(order.warehouse, asset.name), f"{asset.name} in branch {promotion.branch}"
     table_id, version = promotion.tables.get(asset.name, ("", 0))
     table = open_table(path)
     if table is None or str(table.metadata().id) != table_id:
@@ -216,7 +214,7 @@ class SparkEngine:
                     _describe_computation(
                         session,
                         table_order,
-                        read_promoted_rows(session, self._project, table_order, promotion),
+                        read_promoted_rows(session, table_order, promotion),
                         _PriorTarget(session, table_order.asset),
                         inlets,
                         context,
@@ -329,7 +327,7 @@ def _describe_computation(
     order = order.with_new_segments(context.added_segments)
     frame = drop_other_segments(drop_defaults(frame), order)
     schema, table = (
-        mode_of(order.asset).table_schema(order.asset, frame.schema),
+        mode_of(order).table_schema(order.asset, frame.schema),
         describe_table_of(session, order.asset),
     )
     refuse_ignored_kinds(inlets.changes, order.asset, frame.schema.names)

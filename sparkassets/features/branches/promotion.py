@@ -15,10 +15,10 @@ from sparkassets.core.planner.due.pending_partitions import find_pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.run_slots import explain_obstacles
-from sparkassets.core.runs import BranchPromotion, RunConsumption, RunRequest
+from sparkassets.core.runs import BranchPromotion, InletPin, RunConsumption, RunRequest, TablePosition
 from sparkassets.core.spec.column_changes import ColumnChanges
-from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.strategies import DateRange, FullRefresh, SegmentBatches
+from sparkassets.core.spec.model import AssetSpec, PythonBody
+from sparkassets.core.strategies import DateRange, FullRefresh, LatestOnly, SegmentBatches
 from sparkassets.features.branches.branch_project import base_uri
 from sparkassets.frozen import frozen
 
@@ -82,14 +82,14 @@ def plan_promotion(context: PlanningContext, asset: AssetSpec, offer: PromotionO
     waiting = [each for each in reasons if each.partitions]
     if not partitions:
         return Plan(context.now, (), tuple(waiting))
-    column_conflicts = _waiting_column_changes(context, asset, offer)
-    if column_conflicts and not rebuild:
-        return Plan(context.now, (), (*waiting, *(replace(each, partitions=partitions) for each in column_conflicts)))
-    replaces_all = bool(column_conflicts) or state.former is not None
+    conflicts = [*_waiting_column_changes(context, asset, offer), *_waiting_continued_rows(context, asset, offer)]
+    if conflicts and not rebuild:
+        return Plan(context.now, (), (*waiting, *(replace(each, partitions=partitions) for each in conflicts)))
+    replaces_all = bool(conflicts) or state.former is not None or _continues_rows(context, asset)
     if replaces_all:
         partitions = promotable - diverged
         if not_promotable := _base_partitions(asset, state) - partitions:
-            reason = _explain_promotion_at_once("columns" if column_conflicts else "partitions")
+            reason = _explain_promotion_at_once("rows" if conflicts else "partitions")
             return Plan(context.now, (), (*waiting, Waiting(asset.name, reason, None, not_promotable)))
     if (obstacle := explain_obstacles(context, asset, state, partitions, rebuilds=replaces_all)) is not None:
         return obstacle
@@ -99,7 +99,7 @@ def plan_promotion(context: PlanningContext, asset: AssetSpec, offer: PromotionO
 
 
 def _explain_promotion_at_once(what_differs: str) -> str:
-    """Why no part of an asset is promoted before the rest: its columns or partitions are others than in the base."""
+    """Why no part of an asset is promoted before the rest: its rows or partitions are others than in the base."""
     return f"its {what_differs} differ from the base, so it is promoted as a whole, once everything can be"
 
 
@@ -116,6 +116,22 @@ def _waiting_column_changes(context: PlanningContext, asset: AssetSpec, offer: P
         Waiting(each.name, column_changes.describe_conflict(each, command), stuck=True)
         for each, column_changes in changes
         if column_changes is not None and not column_changes.is_allowed(each)
+    ]
+
+
+def _continues_rows(context: PlanningContext, asset: AssetSpec) -> bool:
+    """Whether runs of the asset add to the rows of earlier runs, so that only its whole table means something."""
+    written = map(context.asset, asset.written_assets)
+    return any(each.write is not None and not each.write.takes_all for each in written)
+
+
+def _waiting_continued_rows(context: PlanningContext, asset: AssetSpec, offer: PromotionOffer) -> list[Waiting]:
+    """Why tables whose rows continue earlier ones wait for a person; empty where the base has none of them yet."""
+    hint = f"`sparkassets promote {offer.branch} --rebuild` replaces it by the branch's"
+    return [
+        Waiting(each.name, f"its rows continue those in the table of the base; {hint}", stuck=True)
+        for each in map(context.asset, asset.written_assets)
+        if _continues_rows(context, each) and context.state_of(each).table_id is not None
     ]
 
 
@@ -137,7 +153,7 @@ def _promotion_request(
     state = context.state_of(asset)
     partitioned = asset.partitioning.is_partitioned
     consumed = {} if partitioned else {uri: context.state.dataset(uri).seq for uri in state.spec.listens}
-    newest = offer.successes[asset.name][-1][1]
+    newest, pins = offer.successes[asset.name][-1][1], context.pins(asset, state, partitions)
     return RunRequest(
         asset=asset.name,
         kind="backfill",
@@ -145,10 +161,30 @@ def _promotion_request(
         schedule_date=context.now,
         reason=f"promoted from branch {offer.branch}",
         interval=asset.partitioning.interval(partitions) if partitioned else newest.interval,
-        pins=context.pins(asset, state, partitions),
+        pins=pins,
         consumption=RunConsumption({uri: seq for uri, seq in consumed.items() if seq}),
-        promotes=BranchPromotion(offer.branch, offer.journal_id, offer.seq, dict(_branch_tables(asset, offer))),
+        promotes=BranchPromotion(
+            offer.branch,
+            offer.journal_id,
+            offer.seq,
+            dict(_branch_tables(asset, offer)),
+            _read_positions(asset, offer, pins) if _continues_rows(context, asset) else {},
+        ),
     )
+
+
+def _read_positions(asset: AssetSpec, offer: PromotionOffer, pins: Mapping[str, InletPin]) -> dict[str, str]:
+    """The watermarks of the branch, as the base goes on from them.
+
+    A version of a table that the branch computes becomes the version of the base's table, which has the same rows by
+    now.
+    """
+    watermarks = dict(offer.branch_asset_state(asset.name).watermarks)
+    for name, watermark in watermarks.items():
+        pin = pins.get(name)
+        if name in offer.computed_assets and pin is not None and TablePosition.parse(watermark) is not None:
+            watermarks[name] = str(TablePosition(pin.table_id or "", pin.version or 0))
+    return watermarks
 
 
 def _branch_tables(asset: AssetSpec, offer: PromotionOffer) -> Iterator[tuple[str, tuple[str, int]]]:
@@ -162,14 +198,13 @@ def _branch_tables(asset: AssetSpec, offer: PromotionOffer) -> Iterator[tuple[st
 def _explain_refusal(context: PlanningContext, asset: AssetSpec, offer: PromotionOffer) -> str | None:
     """Why nothing of the asset can be promoted; None where some of it may be.
 
-    Its strategy or write mode does not allow it, or other code than the branch's has computed it in the base since the
-    branch began.
+    Its strategy does not allow it, it publishes files, or other code than the branch's has computed it in the base
+    since the branch began.
     """
-    written = [context.asset(name) for name in asset.written_assets]
-    if refused_mode := next((each.write for each in written if each.write and not each.write.is_promotable), None):
-        mode = refused_mode.name
-        return f"rows written by {mode!r} cannot be promoted; backfill it in the base"
-    if not isinstance(asset.strategy, DateRange | SegmentBatches | FullRefresh):
+    if asset.publishes and isinstance(asset.body, PythonBody):
+        return "what a function publishes may be files in the branch, so it cannot be promoted; run it in the base"
+    is_newest = isinstance(asset.strategy, LatestOnly) and not asset.partitioning.is_partitioned
+    if not is_newest and not isinstance(asset.strategy, DateRange | SegmentBatches | FullRefresh):
         name = asset.strategy.name if asset.strategy is not None else ""
         return f"rows cannot be promoted with strategy {name!r}; backfill it in the base"
     return _explain_other_code(context, asset, offer)

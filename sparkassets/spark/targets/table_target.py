@@ -199,7 +199,7 @@ class TableTarget:
         The commit puts rows into quarantine first: if that fails, nothing is published.
         """
         staged, planned, observed = None, marker, None
-        if not self._in_catalog and not mode_of(self._asset).by_spark:  # such a mode's chosen rows are judged
+        if not self._in_catalog and not mode_of(computation.order).by_spark:  # such a mode's chosen rows are judged
             _, planned, staged = self._stage(session, computation, table, marker, rules=rules)
         publish: Commit
         if staged is not None:
@@ -325,7 +325,7 @@ class TableTarget:
     ) -> Iterator[tuple[PlannedWrite, CommitMarker]]:
         """Plans the write into the table as it is now; yields the plan, and the marker with the plan's measures."""
         described = _describe_again(session, computation, table)
-        if mode_of(self._asset).by_spark:
+        if mode_of(computation.order).by_spark:
             self._enlist()
         with plan_write(
             computation.order,

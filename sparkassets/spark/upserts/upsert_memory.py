@@ -141,16 +141,13 @@ class UpsertMemory:
         metadata = format_marker(replace(marker, kind="layout"))
         if remembered is not None and self._can_append(seen, remembered, newest):
             save_rows(self.location, seen, {"userMetadata": metadata})
-            version = self._find_committed_version(session, marker, after=newest)
+            version = _find_committed_version(session, self.location, marker, after=newest)
             if version - 1 == newest:
                 return version
             newest = version  # what came between is of a run that was given up, and does not count
         everything = seen if remembered is None else self._compact(remembered.unionByName(seen))
-        if newest is None and self.location.table:  # whose first commit tells nothing
-            save_rows(self.location, everything.limit(0), {}, exists=False)
-        save_rows(self.location, everything, {"userMetadata": metadata, "overwriteSchema": "true"}, mode="overwrite")
-        self._vacuum(session)
-        return self._find_committed_version(session, marker, after=newest)
+        _overwrite(self.location, everything, marker, exists=newest is not None)
+        return _find_committed_version(session, self.location, marker, after=newest)
 
     def _can_append(self, seen: DataFrame, remembered: DataFrame, newest: int | None) -> bool:
         """Whether rows can be added to the newest version: it is valid, of their types, and not due to shrink."""
@@ -175,37 +172,78 @@ class UpsertMemory:
         newest_columns = [sql.col(f"best.{_q(_newest_column(name))}") for name in self.rows.newest_by]
         return newest_rows.select(*keys, *newest_columns, sql.expr("NOT best.is_there").alias(DELETED), f"best.{AT}")
 
-    def _vacuum(self, session: SparkSession) -> None:
-        """Removes files that no version of the last week needs, where possible."""
-        with contextlib.suppress(Exception):
-            if self.location.table:
-                session.sql(f"VACUUM {table_sql(self.location)}")
-            elif (table := open_table(self.location.path)) is not None:
-                table.vacuum(dry_run=False)
 
-    def _find_committed_version(self, session: SparkSession, marker: CommitMarker, *, after: int | None) -> int:
-        """The version of the memory's table that this attempt committed, found by the marker of its commit.
+def copy_memory(
+    session: SparkSession,
+    source: StorageLocation,
+    target: StorageLocation,
+    *,
+    version: int,
+    app: str,
+    marker: CommitMarker,
+) -> int | None:
+    """Commits what a version of the table at ``source`` remembers to the memory beside ``target``.
 
-        Searches back to the version ``after`` at most; None searches the whole history.
+    Returns the memory's version that holds it, and nothing else; None where nothing is remembered.
 
-        Raises:
-            RunError: There is no such commit.
-        """
-        table = find_table(session, self.location)
-        for commit in table.iterate_commits() if table is not None else ():
-            own_marker = read_own_marker(commit, marker.app_id)
-            if commit["version"] <= (-1 if after is None else after):
-                break
-            if own_marker and (own_marker["run"], own_marker["epoch"], own_marker["attempt"]) == (
-                marker.run,
-                marker.token,
-                marker.attempt,
-            ):
-                return int(commit["version"])
-        raise RunError(
-            f"{self.rows.asset}: the run's keys are missing from {self.location.display_text}",
-            hint="run it again",
-        )
+    Args:
+        session: Reads and commits.
+        source: A table that runs of ``app`` wrote.
+        target: The table that gets its rows.
+        version: Of the table at ``source``.
+        app: The application id of its runs.
+        marker: Of the run that copies.
+
+    Raises:
+        RunError: It is unknown whether the commit is in.
+    """
+    memory, own_memory = companion_location(source, _SUFFIX), companion_location(target, _SUFFIX)
+    named = _find_named_version(session, source, memory, version, app)
+    if named is None:
+        return None
+    present = find_table(session, own_memory)
+    _overwrite(own_memory, read_rows(memory, session, named), marker, exists=present is not None)
+    return _find_committed_version(session, own_memory, marker, after=None if present is None else present.version)
+
+
+def _overwrite(location: StorageLocation, rows: DataFrame, marker: CommitMarker, *, exists: bool) -> None:
+    """Commits the rows to the memory in place of all others, with the marker; removes files of old versions."""
+    if not exists and location.table:  # whose first commit tells nothing
+        save_rows(location, rows.limit(0), {}, exists=False)
+    metadata = format_marker(replace(marker, kind="layout"))
+    save_rows(location, rows, {"userMetadata": metadata, "overwriteSchema": "true"}, mode="overwrite")
+    with contextlib.suppress(Exception):
+        if location.table:
+            rows.sparkSession.sql(f"VACUUM {table_sql(location)}")
+        elif (table := open_table(location.path)) is not None:
+            table.vacuum(dry_run=False)
+
+
+def _find_committed_version(
+    session: SparkSession, location: StorageLocation, marker: CommitMarker, *, after: int | None
+) -> int:
+    """The version of a memory that this attempt committed, found by the marker of its commit.
+
+    Searches back to the version ``after`` at most; None searches the whole history.
+
+    Raises:
+        RunError: There is no such commit.
+    """
+    table = find_table(session, location)
+    for commit in table.iterate_commits() if table is not None else ():
+        own_marker = read_own_marker(commit, marker.app_id)
+        if commit["version"] <= (-1 if after is None else after):
+            break
+        if own_marker and (own_marker["run"], own_marker["epoch"], own_marker["attempt"]) == (
+            marker.run,
+            marker.token,
+            marker.attempt,
+        ):
+            return int(commit["version"])
+    raise RunError(
+        f"{asset_app(marker.app_id).split('/')[1]}: the run's keys are missing from {location.display_text}",
+        hint="run it again",
+    )
 
 
 def _has_types_of(rows: DataFrame, remembered: DataFrame) -> bool:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.runs import app_id
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.writes import AppendWrite, PublishWrite, RegisteredWrite, ReplaceWrite, UpsertWrite, WriteMode
 from sparkassets.errors import RunError
-from sparkassets.ports import RunOrder
+from sparkassets.ports import CommitMarker, RunOrder
 from sparkassets.spark import schema_changes
 from sparkassets.spark.open_tables import TableDescription
 from sparkassets.spark.partition_guard import PartitionGuard
 from sparkassets.spark.table_locations import location_of
-from sparkassets.spark.writes.landing import AllColumnsMode, LandingMode, RowLanding
+from sparkassets.spark.upserts.staged_rows import KeptRows
+from sparkassets.spark.upserts.upsert_memory import MEASURE, copy_memory
+from sparkassets.spark.writes.landing import AllColumnsMode, LandingMode, ReadyRows, RowLanding
 from sparkassets.spark.writes.upsert import UpsertMode
 
 if TYPE_CHECKING:
@@ -75,6 +80,42 @@ class PublishMode(ReplaceMode):
     """
 
 
+class PromotedUpsertMode(ReplaceMode):
+    """Lands the rows of a branch's upsert, which are merged already, with what the branch remembers of its keys."""
+
+    by_spark = True
+
+    @contextmanager
+    def prepare_rows(
+        self,
+        order: RunOrder,
+        frame: DataFrame,
+        table: TableDescription | None,
+        *,
+        marker: CommitMarker,
+        kept: KeptRows | None = None,
+    ) -> Iterator[ReadyRows]:
+        """The rows as they are; commits the branch's memory beside the table, and names its version in the marker."""
+        del table, kept
+        promotion = order.promotes
+        if promotion is None:
+            raise TypeError(f"{order.asset.name} promotes nothing")
+        path = promotion.table_path(order.warehouse, order.asset.name)
+        branch_app = app_id(promotion.journal_id, order.app_id.split("/")[1])
+        _, version = promotion.tables[order.asset.name]
+        remembered = copy_memory(
+            frame.sparkSession,
+            StorageLocation(path, path),
+            location_of(order.asset),
+            version=version,
+            app=branch_app,
+            marker=marker,
+        )
+        measures = marker.measures if remembered is None else {**marker.measures, MEASURE: remembered}
+        yield ReadyRows(frame, replace(marker, measures=measures))
+
+
+_PROMOTED_UPSERT: Final = PromotedUpsertMode()
 _MODES: Final[Mapping[type[WriteMode], LandingMode]] = {
     ReplaceWrite: ReplaceMode(),
     AppendWrite: AppendMode(),
@@ -84,11 +125,15 @@ _MODES: Final[Mapping[type[WriteMode], LandingMode]] = {
 }
 
 
-def mode_of(asset: AssetSpec) -> LandingMode:
-    """The write mode that lands the asset's rows.
+def mode_of(order: RunOrder) -> LandingMode:
+    """The write mode that lands the rows of a run.
 
-    A registered mode replaces: its rows were combined with the table's before (`combine_rows`).
+    A registered mode replaces: its rows were combined with the table's before (`combine_rows`). So does a promotion,
+    whose rows are those of a table.
     """
-    if asset.write is None:
-        raise RunError(f"{asset.name} is not written by sparkassets")
-    return _MODES[type(asset.write)]
+    write = order.asset.write
+    if write is None:
+        raise RunError(f"{order.asset.name} is not written by sparkassets")
+    if order.promotes is not None:
+        return _PROMOTED_UPSERT if isinstance(write, UpsertWrite) else _MODES[ReplaceWrite]
+    return _MODES[type(write)]

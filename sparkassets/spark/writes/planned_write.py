@@ -162,7 +162,7 @@ def check_schema(session: SparkSession, order: RunOrder, schema: StructType, tab
     if table is None:
         refuse_folders(asset.name, schema, asset.partitioned_by or ())
     elif not table.has_no_rows:
-        mode_of(asset).refuse_misfit(order, schema, table)
+        mode_of(order).refuse_misfit(order, schema, table)
     guard_for(order, schema)
 
 
@@ -183,7 +183,7 @@ def plan_write(
     Raises:
         RunError: They cannot; nothing was published.
     """
-    mode, partitions = mode_of(order.asset), guard_for(order, schema)
+    mode, partitions = mode_of(order), guard_for(order, schema)
     bound_table = None if table is None or table.has_no_rows else table
     with mode.prepare_rows(order, frame, bound_table, marker=marker, kept=kept) as ready:
         landing = ready.landing
@@ -199,7 +199,7 @@ def plan_write(
 
 def choose_judged_rows(order: RunOrder, frame: DataFrame, *, schema: StructType) -> tuple[ChosenRows, PlannedWrite]:
     """The rows that validations judge before they land, and a plan that only serves to explain errors of their job."""
-    chosen = mode_of(order.asset).choose_rows(order, frame)
+    chosen = mode_of(order).choose_rows(order, frame)
     landing, partitions = RowLanding(chosen.rows), guard_for(order, schema)
     return chosen, PlannedWrite(order.asset, frame, schema, None, partitions, landing, chosen.explain_error)
 

@@ -47,7 +47,7 @@ def test_a_mode_is_a_value_whose_parameters_are_of_the_code():
     write = compiled(text("{mode: keyed, sign: -1}", PARTITIONED), writes=INSTALLED).assets["a"].write
     assert write == RegisteredWrite("keyed", {"sign": -1}, recomputable=True)
     assert write.parts() == {"write.keyed": {"sign": -1}}
-    assert (write.combines, write.side_by_side, write.is_promotable, write.only_adds) == (True, False, False, False)
+    assert (write.combines, write.side_by_side, write.takes_all, write.only_adds) == (True, False, False, False)
     assert write.last_run_wins
 
 

@@ -271,8 +271,11 @@ def _settle_success(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry,
         after = _cover_partitions(after, entry, claim, scheduled)
     elif scheduled is None:
         after = replace(after, failed=())
+    promotion = _promotion_of(applicable)
     if scheduled is not None:
         after = _advance_schedule(after, entry, scheduled)
+    elif applicable is not None and promotion is not None:
+        after = _with_watermarks(after, promotion.watermarks, applicable)
     elif applicable is not None and asset.spec.appends:
         after = _advance_read_watermarks(after, entry, applicable)
     after = aligned_instances.record_instance(work, after, entry, numbered.seq)

@@ -1,0 +1,75 @@
+"""Upserts, histories and appends are promoted on Spark: the base goes on as if the new code had computed it alone."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sparkassets import Project
+from sparkassets.core.results import Summary
+
+pytestmark = pytest.mark.spark
+
+CONTINUED = "inlets: {changes: {read: changes}}\nwrite: {upsert: {keys: [id], delete_when: \"_op = 'd'\", "
+FILES = {
+    "project.yml": "project: shop\nstate: ../state\nwarehouse: ../warehouse\nassets: [assets/]\n",
+    "assets/changes.yml": "asset: changes\nsource: delta\npath: ../changes\n",
+    "assets/customers.yml": f"asset: customers\n{CONTINUED} newest_by: _lsn}}}}\n",
+    "assets/log.yml": "asset: log\ninlets: {changes: {read: changes}}\nstrategy: latest_only\nwrite: append\n",
+    "assets/prices.yml": f"asset: prices\n{CONTINUED} newest_by: [_at, _lsn],\n"
+    "  history: {valid_from: since, valid_to: until, current: holds}}}\n",
+}
+SQL = {
+    "customers": "SELECT id, {} AS value, lsn AS _lsn, op AS _op FROM {{{{ inlets.changes }}}}",
+    "log": "SELECT id, {} AS value, lsn, op FROM {{{{ inlets.changes }}}}",
+    "prices": "SELECT id, {} AS value, at AS _at, lsn AS _lsn, op AS _op FROM {{{{ inlets.changes }}}}",
+}
+ROWS = [(1, "a", 1, "i"), (2, "b", 2, "i"), (3, "c", 3, "i"), (2, "", 6, "d"), (1, "A", 7, "u"), (3, "", 9, "d")]
+LATE = [(2, "late", 4, "u"), (3, "late", 8, "u"), (1, "late", 5, "u"), (4, "d", 10, "i")]
+
+
+def write(folder: Path, value: str) -> Path:
+    """A checkout with that value in all queries."""
+    for name, text in {**FILES, **{f"assets/{name}.sql": sql.format(value) for name, sql in SQL.items()}}.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def land(spark, root: Path, rows: list[tuple[object, ...]]) -> None:
+    frame = spark.createDataFrame(rows, "id bigint, value string, lsn int, op string")
+    frame = frame.selectExpr("*", "timestamp'2025-01-01' + make_interval(0, 0, 0, 0, lsn) AS at")
+    frame.coalesce(1).write.format("delta").mode("append").save(str(root / "changes"))
+
+
+def held(spark, root: Path, name: str) -> list[tuple[str, ...]]:
+    rows = spark.read.format("delta").load(str(root / "warehouse" / name)).collect()
+    return sorted(tuple(map(str, row)) for row in rows)
+
+
+def run(spark, folder: Path) -> Summary:
+    return Project.load(folder, env={}).run(spark)
+
+
+def test_what_is_promoted_goes_on_as_if_the_new_code_had_run_in_the_base(spark, tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    prod, dev = write(one / "prod", "value"), write(one / "dev", "upper(value)")
+    alone = write(other / "prod", "upper(value)")
+    land(spark, one, ROWS)
+    shutil.copytree(one / "changes", other / "changes")
+    run(spark, prod)
+    run(spark, alone)
+    project = Project.load(dev, env={})
+    assert len(project.branches.open("dev").run(spark).runs) == 3
+    assert {wait.asset for wait in project.branches.plan_promotion("dev").waiting if wait.stuck} == set(SQL)
+    assert len(project.branches.promote("dev", spark, rebuild=True).runs) == 3
+    project.branches.drop("dev")
+    for root, checkout in ((one, dev), (other, alone)):
+        land(spark, root, LATE)
+        assert len(run(spark, checkout).runs) == 3
+    found = {name: held(spark, one, name) for name in SQL}
+    assert found == {name: held(spark, other, name) for name in SQL}
+    assert found["customers"] == [("1", "A"), ("4", "D")]
