@@ -74,7 +74,7 @@ def test_what_a_mode_promises_of_the_table():
         UpsertWrite(("id",), ("at",), history=HistoryColumns("since", "until", "now")),
     )
     assert [each.kept_iterations for each in ALL] == [0, 0, 0, 3, 0]
-    assert [each.name for each in ALL if each.takes_all] == ["replace"]
+    assert [each.name for each in ALL if each.takes_all] == ["replace", "publish"]
     assert [each.name for each in ALL if each.is_of_code] == ["self"]
     assert (upsert.unique_columns, history.unique_columns) == (("id",), ())
     assert (upsert.last_run_wins, history.last_run_wins) == (True, False)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "--rebuild",
     is_flag=True,
-    help="Also promote column changes that runs may not make; such tables are promoted whole.",
+    help="Replace whole tables where their rows continue earlier ones, or runs may not change their columns.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be promoted, and why the rest would not.")
 @json_option

@@ -24,7 +24,7 @@ A branch is a project with a journal and a warehouse of its own, `<state>/branch
   in flight, or while a promotion from it is not settled in the base, as that reads the branch's tables.
 
 Branches do not know each other: a promotion of one is a move of the base for another. A branch's state has no branches.
-An asset that appends, upserts or publishes is not promoted, and the reason names it: its table is its history. A
-shallow clone could continue from the base's rows, but it carries no transactions, so exactly-once would start over,
-and a VACUUM of the base breaks it; so a branch computes such an asset from nothing.
+An asset that appends or upserts is computed from nothing and promoted as a whole table, with the positions up to which
+the branch has read. A shallow clone could continue from the base's rows, but it carries no transactions, so
+exactly-once would start over, and a VACUUM of the base breaks it.
 """
