@@ -43,7 +43,12 @@ def main() -> int:
     STEPS[2][1](landing)
     draw("plan", output_of("plan", in_terminal=True))
     draw("explain delays_7d", output_of("explain", "delays_7d", in_terminal=True))
-    photograph_report()
+    browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if browser is None:
+        print("no Chromium: the pictures of the report are left as they are", file=sys.stderr)
+    else:
+        photograph_report(browser)
+        photograph_ui(browser)
     draw("run", output_of("run"))
     return 0
 
@@ -84,27 +89,18 @@ def draw(command: str, printed: str) -> None:
     (PICTURES / f"{name}.svg").write_text(REMOTE_FONTS.sub("", svg), encoding="utf-8")
 
 
-def photograph_report() -> None:
-    """Writes the report's first page as ``report-light.png`` and ``report-dark.png``, and a live page as ``ui.png``."""
-    browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
-    if browser is None:
-        print("no Chromium: the pictures of the report are left as they are", file=sys.stderr)
-        return
+def photograph_report(browser: str) -> None:
+    """Writes the report's first page as ``report-light.png`` and ``report-dark.png``."""
     with tempfile.TemporaryDirectory() as folder:
         output_of("report", "--out", f"{folder}/report")
         for name, scheme in (("light", "1"), ("dark", "0")):
             photograph(browser, f"file://{folder}/report/index.html", PICTURES / f"report-{name}.png", scheme=scheme)
-    command = [
-        sys.executable,
-        "-m",
-        "sparkassets",
-        "ui",
-        "--allow-actions",
-        "--port",
-        "0",
-        "--project",
-        str(HOME / "conf"),
-    ]
+
+
+def photograph_ui(browser: str) -> None:
+    """Writes an asset of the live page as ``ui.png``."""
+    options = ["--allow-actions", "--port", "0", "--project", str(HOME / "conf")]
+    command = [sys.executable, "-m", "sparkassets", "ui", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
         address = process.stdout.readline().strip() if process.stdout else ""
         photograph(browser, f"{address}#/asset/delays_7d", PICTURES / "ui.png", scheme="1")

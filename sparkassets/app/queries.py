@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sparkassets.app.backfills import partitions_of
-from sparkassets.app.context import ProjectContext
+from sparkassets.app.context import ProjectContext, Selection
+from sparkassets.app.run_rendering import RunRenderer
 from sparkassets.app.work_runner import WorkRunner
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.spec.model import AssetSpec
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from sparkassets.core.documents.row_sample import RowSample
     from sparkassets.core.planner.plan import PlannedRun
     from sparkassets.core.planner.planning_context import PlanningContext
-    from sparkassets.ports import RunOrder
 
 MOST_ROWS = 20
 """Rows of a sample, unless more are asked for."""
@@ -49,12 +49,21 @@ class QueryCommands:
             InputError: There is no such asset or partition, or others write it.
             RunError: The template refuses such a run, or an inlet cannot be written as text.
         """
-        from sparkassets.core.documents.rendered_run import RenderedRun
+        renderer, run, is_planned = self._choose(asset, "render", partition, at)
+        return renderer.render(run, is_planned=is_planned)
 
-        order, run, is_planned = self._order(asset, "render", partition, at)
-        code, notes = self._context.adapters.render_code(order)
-        labels = tuple(order.asset.partitioning.labels(order.partitions))
-        return RenderedRun(asset, labels, run.reason, is_planned, code, notes)
+    def render_plan(self, *, at: datetime | str | None = None, select: Selection = None) -> list[RenderedRun]:
+        """What each run of the plan would execute now, as `render` has it, without Spark.
+
+        Where that needs Spark, or the template refuses the run, a note says so in the place of the code.
+
+        >>> [run.asset for run in project.queries.render_plan(select="orders+")]  # doctest: +SKIP
+        """
+        from sparkassets.core.planner.planner import make_plan
+
+        planning = self._context.look(at=at, select=select)
+        renderer = RunRenderer(self._context, planning, "plan")
+        return [renderer.render_without_spark(run) for run in make_plan(planning).runs]
 
     def show(self, asset: str, *, partition: str | None = None, limit: int = MOST_ROWS) -> RowSample:
         """Some rows of the asset's table as it is now; without Spark, unless only Spark can read the table.
@@ -93,7 +102,8 @@ class QueryCommands:
             InputError: There is no such asset or partition; or its code writes its target or files itself.
             RunError: The code fails.
         """
-        order, *_ = self._order(asset, "show --query", partition, at)
+        renderer, run, _ = self._choose(asset, "show --query", partition, at)
+        order = renderer.build_order(run)
         spec = order.asset
         if spec.writes_itself or spec.publishes or spec.outlets:
             what = "writes several tables" if spec.outlets else "writes files or its table itself"
@@ -103,30 +113,17 @@ class QueryCommands:
         engine.start()
         return self._context.adapters.sample_computation(engine.compute(order, attempt=1), limit)
 
-    def _order(
+    def _choose(
         self, name: str, verb: str, partition: str | None, at: datetime | str | None
-    ) -> tuple[RunOrder, PlannedRun, bool]:
-        """The order of the run that would compute these partitions now, that run, and whether the plan holds it."""
-        from sparkassets.core.journal.entries import ClaimEntry
-        from sparkassets.core.journal.state import ClaimState
-        from sparkassets.runtime.run_orders import OrderBuilder
-
+    ) -> tuple[RunRenderer, PlannedRun, bool]:
+        """The run that would compute these partitions now, what renders it, and whether the plan holds it."""
         asset = self._context.runnable_asset(name, verb)
         if asset.source is not None:
             raise InputError(f"asset {name!r} is a source: others write it, so there is nothing to {verb}")
         if asset.runs_elsewhere:
             raise InputError(f"asset {name!r} has no code here: its own job runs it")
         planning = self._context.look(at=at, select=[name])
-        run, is_planned = _choose_run(planning, planning.asset(name), partition)
-        ledger = self._context.make_ledger(verb)
-        ledger.state = planning.state
-        run_id = self._context.adapters.ids.run_id(name, self._context.resolve_time(at))
-        claim = ClaimEntry(run.request, run=run_id, lease_seconds=0, invocation="", host="")
-        number = planning.state.seq + 1
-        order = OrderBuilder(planning.project, ledger).build_order(
-            run, ClaimState(number, claim, "", planning.now, number)
-        )
-        return order, run, is_planned
+        return RunRenderer(self._context, planning, verb), *_choose_run(planning, planning.asset(name), partition)
 
 
 def _choose_run(planning: PlanningContext, asset: AssetSpec, partition: str | None) -> tuple[PlannedRun, bool]:

@@ -173,6 +173,7 @@ class StateCommands:
         Raises:
             StateError: The state cannot be used.
         """
+        from sparkassets.app.run_rendering import RunRenderer
         from sparkassets.core.documents.report import KINDS, MOST_ENTRIES, ReportHistory, build_report
         from sparkassets.core.journal.codec import from_row
         from sparkassets.core.planner.planner import make_plan
@@ -184,7 +185,8 @@ class StateCommands:
         report_history = ReportHistory.from_entries(
             [*map(from_row, rows)], whole=len(rows) < MOST_ENTRIES, gone=context.gone_claims
         )
-        return build_report(context, plan, report_history)
+        renderer = RunRenderer(self._context, context, "report")
+        return build_report(context, plan, report_history, render=renderer.render_without_spark)
 
     def newest_entry(self) -> int:
         """The number of the journal's newest entry, which grows whenever anything is recorded; cheap to ask again."""

@@ -73,6 +73,26 @@ def test_the_next_run_of_the_plan_without_a_partition(asked):
     assert run["reason"] == "2 partitions missing"
 
 
+def test_a_plan_has_the_sql_of_its_runs(asked, said):
+    document = asked("plan", "--sql", "--select", "daily,scores,newer")
+    rendered = {each["asset"]: each for each in document["sql"]}
+    assert [each["asset"] for each in document["sql"]] == [run["asset"] for run in document["runs"]]
+    assert rendered["daily"]["code"] == asked("render", "daily")["code"]
+    assert "sql" not in asked("plan")
+    for options in ((), ("--json", "--as-of", "2025-01-03")):
+        code, out, err = said("plan", "--sql", *options)
+        assert code == 2
+        assert "--sql needs --json, and excludes --as-of" in out + err
+
+
+def test_code_that_cannot_be_written_is_a_note(asked, make_conf):
+    make_conf({"assets/stamped.yml": "asset: stamped\n"})
+    rendered = {each["asset"]: each for each in asked("plan", "--sql")["sql"]}
+    assert rendered["stamped"]["code"] == []
+    assert "the run has no data interval, so 'ds' has no value" in rendered["stamped"]["notes"][0]
+    assert rendered["daily"]["code"]
+
+
 def test_files_are_views_of_just_the_pinned_ones(asked, lake):
     _, files, landed, query = asked("render", "files", "--partition", "2025-01-02")["code"][0]["statements"]
     assert files == (

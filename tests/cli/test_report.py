@@ -35,6 +35,25 @@ def test_a_site_of_what_ran(said, asked, engine, tmp_path):
     assert asked("report", "--out", "site").keys() == {"index", "files", "bytes"}
 
 
+def test_the_page_of_an_asset_has_what_its_next_run_executes(said, engine, tmp_path):
+    assert said("report", "--out", "site")[0] == 0
+    pages = {page["name"]: page for page in documents(tmp_path / "site")["assets-0"]}
+    rendered = pages["daily_revenue"]["rendered"]
+    assert rendered["partitions"] == ["2025-01-01..2025-01-02"]
+    assert "sum(amount) AS revenue" in rendered["code"][0]["statements"][-1]
+    assert "rendered" not in pages["orders"]
+    assert said("run")[0] == said("report", "--out", "site")[0] == 0
+    assert not [page for page in documents(tmp_path / "site")["assets-0"] if "rendered" in page]
+
+
+def test_tags_and_owners_are_in_the_index(said, shop, tmp_path):
+    with (shop / "assets/best_shops.yml").open("a") as file:
+        file.write("owner: ann\ntags: [finance, daily]\n")
+    assert said("report", "--out", "site")[0] == 0
+    rows = {row["name"]: row for row in documents(tmp_path / "site")["index"]["assets"]}
+    assert (rows["best_shops"]["owner"], rows["best_shops"]["tags"]) == ("ann", ["finance", "daily"])
+
+
 def test_before_anything_ran(said, tmp_path):
     assert said("report", "--out", "site")[0] == 0
     told = documents(tmp_path / "site")

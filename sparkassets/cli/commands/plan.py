@@ -28,6 +28,7 @@ from sparkassets.errors import InputError
 @as_of_option
 @select_option
 @click.option("--estimate", is_flag=True, help="Estimate the cost of each run: bytes to read, seconds, rows.")
+@click.option("--sql", is_flag=True, help="With --json: what each run would execute, as `render` prints it.")
 @scope_option
 @click.option(
     "--spark", is_flag=True, help="Start Spark to check sources that only a session can see, such as catalog tables."
@@ -39,6 +40,7 @@ def command(
     as_of: str | None,
     select: tuple[str, ...],
     estimate: bool,
+    sql: bool,
     spark: bool,
     as_json: bool,
 ) -> int:
@@ -54,15 +56,21 @@ def command(
     """
     if spark and as_of is not None:
         raise InputError("--as-of excludes --spark: sources are taken from the journal, as they were known then")
+    if sql and (as_of is not None or not as_json):
+        raise InputError("--sql needs --json, and excludes --as-of", hint="`sparkassets render ASSET` prints one run")
     base = open_project(folder)
     project = open_scope(base)
     with project.connect() if spark else nullcontext():
-        plan = project.plan(at=at, as_of=as_of, select=select_assets(base, select), estimate=estimate)
+        names = select_assets(base, select)
+        plan = project.plan(at=at, as_of=as_of, select=names, estimate=estimate)
+        rendered = project.queries.render_plan(at=at, select=names) if sql else ()
     if as_json:
         from sparkassets.cli.output import print_json
         from sparkassets.core.documents.plan import plan_document
+        from sparkassets.core.documents.rendered_run import rendered_document
 
-        print_json(plan_document(plan, project.spec))
+        document = plan_document(plan, project.spec)
+        print_json({**document, "sql": [*map(rendered_document, rendered)]} if sql else document)
     else:
         from sparkassets.cli.plan_tables import NOTHING_IS_DUE, print_plan
 

@@ -108,6 +108,7 @@ class LiveReport:
         self._problem = ""
         self._seen, self._made, self._took = -1, 0.0, 0.0
         self._documents: ReportDocuments
+        self._newest: ReportVersion
         self._make()
 
     @property
@@ -140,7 +141,7 @@ class LiveReport:
 
     def index(self, known: str) -> tuple[str, bytes | None]:
         """The newest version, and what a page that shows the version ``known`` lacks; None if that is nothing."""
-        newest = next(reversed(self._versions.values()))
+        newest = self._newest
         if newest.version == known:
             return newest.version, None
         return newest.version, newest.differences(self._versions.get(known))
@@ -172,6 +173,7 @@ class LiveReport:
         self._add(ReportVersion.encode({**documents.index, "problem": self._problem}, documents.at))
 
     def _add(self, version: ReportVersion) -> None:
+        self._newest = version
         self._versions[version.version] = version
         self._versions.move_to_end(version.version)
         while len(self._versions) > VERSIONS_KEPT:

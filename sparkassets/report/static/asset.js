@@ -220,6 +220,7 @@ function definitionTab(row, page) {
   return h("div", { class: "split even" },
     h("div", null,
       page.code.text && section(page.code.kind === "sql" ? "SQL" : "Function", page.code.place && h("span", { class: "mono quiet" }, page.code.place), h("pre", { class: "code", tabindex: "0" }, page.code.kind === "sql" ? highlighted(page.code.text) : page.code.text)),
+      page.rendered && section("What the next run executes", h("span", { class: "mono quiet" }, page.rendered.partitions.join(", ")), page.rendered.notes.map(quiet), page.rendered.code.map((code) => [code.function && h("p", { class: "mono" }, code.function), code.statements.map((text) => h("pre", { class: "code", tabindex: "0" }, highlighted(text)))])),
       section("Columns", null, table([
         { title: "Column", cell: ([name]) => h("span", { class: "mono" }, name) },
         { title: "Type", cell: ([, type, isPrivate]) => [h("span", { class: "mono quiet" }, type), isPrivate && quiet(" private: no value of it is shown")] },

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from sparkassets.core.documents.graph import build_graph, graph_document
+from sparkassets.core.documents.rendered_run import RenderedRun, rendered_document
 from sparkassets.core.documents.report.asset_page import PartitionLinks, asset_document
 from sparkassets.core.documents.report.history import (
     MOST_EVENTS,
@@ -75,6 +76,9 @@ RECENT = 40
 MOST_DESCRIPTION = 160
 """Number of characters of a description in lists."""
 
+MOST_RENDERED = 400
+"""Number of planned runs of which a report shows what they would execute."""
+
 Planned = TypeVar("Planned", PlannedRun, Waiting)
 
 
@@ -96,13 +100,20 @@ class ReportDocuments:
     assets: Mapping[str, Mapping[str, Any]]
 
 
-def build_report(context: PlanningContext, plan: Plan, report_history: ReportHistory) -> ReportDocuments:
+def build_report(
+    context: PlanningContext,
+    plan: Plan,
+    report_history: ReportHistory,
+    *,
+    render: Callable[[PlannedRun], RenderedRun] | None = None,
+) -> ReportDocuments:
     """Builds the report of a project.
 
     Args:
         context: The view with which ``plan`` was planned.
         plan: The plan.
         report_history: The newest entries of the journal.
+        render: Returns what a run would execute; None leaves that out.
     """
     project, masks = context.project, CredentialMask(context.project.variables)
     runs, events = report_history.runs[-MOST_RUNS:], report_history.events(project, last=MOST_EVENTS)
@@ -129,7 +140,7 @@ def build_report(context: PlanningContext, plan: Plan, report_history: ReportHis
         },
     }
     history = {"runs": [run_row(run, project) for run in runs], "events": [event_row(event) for event in events]}
-    pages = AssetPages(context, plan, report_history, masks)
+    pages = AssetPages(context, plan, report_history, masks, render=render)
     return ReportDocuments(context.clock, project.name, masks.mask(index), masks.mask(history), pages)
 
 
@@ -137,10 +148,17 @@ class AssetPages(Mapping[str, Mapping[str, Any]]):
     """Asset name to its page; each is built when it is asked for, as a reader of 10,000 assets opens few."""
 
     def __init__(
-        self, context: PlanningContext, plan: Plan, report_history: ReportHistory, masks: CredentialMask
+        self,
+        context: PlanningContext,
+        plan: Plan,
+        report_history: ReportHistory,
+        masks: CredentialMask,
+        *,
+        render: Callable[[PlannedRun], RenderedRun] | None,
     ) -> None:
         self._context, self._plan, self._history, self._masks = context, plan, report_history, masks
         self._links = PartitionLinks(context)
+        self._render, self._renders_left = render, MOST_RENDERED
         self._runs, self._waiting = _group_by_asset(plan.runs), _group_by_asset(plan.waiting)
         self._most_slices = max(FEWEST_SLICES, MOST_SLICES // max(1, len(context.project.assets)))
 
@@ -151,6 +169,9 @@ class AssetPages(Mapping[str, Mapping[str, Any]]):
         page = asset_document(
             self._context, asset, plan=plan, history=self._history, links=self._links, most=self._most_slices
         )
+        if plan.runs and self._render is not None and self._renders_left:
+            self._renders_left -= 1
+            page["rendered"] = rendered_document(self._render(plan.runs[0]))
         return self._masks.mask(page)  # type: ignore[no-any-return]
 
     def __iter__(self) -> Iterator[str]:
