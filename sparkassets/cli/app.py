@@ -22,6 +22,7 @@ from sparkassets.errors import SparkAssetsError
 
 COMMANDS = {
     "init": "Create a small project that runs.",
+    "import": "Make a project of a dbt project.",
     "validate": "Check the whole project and print every problem.",
     "schema": "Print the JSON Schema of a project's files.",
     "test": "Run the tests in the project's `tests` folder.",

@@ -1,0 +1,399 @@
+"""Makes the files of a sparkassets project of a dbt project."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+import yaml
+
+from sparkassets.features.dbt_import.dbt_nodes import DbtNode, DbtProject, DbtTest, ImportNote
+from sparkassets.features.dbt_import.dbt_rendering import (
+    OWN_RELATION,
+    RELATION,
+    DbtRenderer,
+    NotRenderableError,
+    RenderedText,
+)
+from sparkassets.features.dbt_import.queries import (
+    WHOLE_DIVISIONS,
+    IncrementalFilter,
+    convert_query,
+    divides,
+    find_filter,
+)
+from sparkassets.features.dbt_import.seed_types import holds_null_text, infer_types, read_seed
+from sparkassets.features.dbt_import.validations import make_validation
+from sparkassets.frozen import frozen
+
+_TABLES: Final = frozenset({"table", "view", "ephemeral", "materialized_view", "incremental"})
+_LOST_CONFIG: Final = {
+    "pre-hook": "a step of your own before `sparkassets run`",
+    "post-hook": "a step of your own after `sparkassets run`",
+    "grants": "grants on the table, by hand",
+    "incremental_predicates": "",
+    "merge_update_columns": "the query, so that it yields all columns",
+    "merge_exclude_columns": "the query, so that it yields all columns",
+}
+"""Configuration that has no equal, with what to write instead."""
+_GRAINS: Final = frozenset({"hour", "day", "month", "year"})
+_HEADS: Final = frozenset({"asset", "project"})
+"""Keys of the maps that are files."""
+_SHORT: Final = 90
+"""Characters of a map that fits on a line."""
+
+Document = dict[str, Any]
+
+
+@frozen
+class ImportedProject:
+    """The files of the new project.
+
+    Attributes:
+        files: Content by path.
+        counts: How many models, seeds, snapshots and sources became assets.
+        notes: What was not carried over, by place.
+    """
+
+    name: str
+    files: Mapping[str, bytes]
+    counts: Mapping[str, int]
+    notes: Sequence[ImportNote]
+
+
+def convert_project(project: DbtProject, folder: Path) -> ImportedProject:
+    """The sparkassets project.
+
+    Args:
+        project: What was read.
+        folder: Holds its seeds.
+    """
+    return _ProjectConverter(project, folder).convert()
+
+
+class _ProjectConverter:
+    """Converts the nodes of one project, one after the other."""
+
+    def __init__(self, project: DbtProject, folder: Path) -> None:
+        self.project = project
+        self.folder = folder
+        self.notes = list(project.notes)
+        self.nodes = [node for node in project.nodes if node.config.get("enabled", True) is not False]
+        self.documents: dict[str, Document] = {}
+        self.queries: dict[str, str] = {}
+        self.converted: set[tuple[str, str]] = set()
+        self.reads: dict[str, set[str]] = {}
+        self.renderer = DbtRenderer(
+            project.name, project.variables, project.macros, dialect=project.dialect, documents={}
+        )
+
+    @cached_property
+    def assets(self) -> dict[tuple[str, str], str]:
+        """The asset of each node, by how templates refer to it; of a source that a seed fills the seed's."""
+        found: dict[tuple[str, str], str] = {}
+        for node in sorted(self.nodes, key=lambda node: node.kind == "source"):
+            seed = next((each for each in self.nodes if node.kind == "source" and _fills(each, node)), None)
+            if seed is not None:
+                found["source", node.name] = found["ref", seed.name]
+                continue
+            name = re.sub(r"\W", "_", node.name)
+            name = f"_{name}" if name[0].isdigit() else name
+            while name in found.values():
+                name += "_source"
+            found[_key(node)] = name
+        return found
+
+    def convert(self) -> ImportedProject:
+        """All of it."""
+        counts: Counter[str] = Counter()
+        files: dict[str, bytes] = {}
+        for node in self.nodes:
+            asset = self.assets[_key(node)]
+            if asset in self.documents:  # a source that a seed fills
+                continue
+            self.documents[asset] = self._convert_node(node, asset, files)
+            self.converted.add(_key(node))
+            counts[node.kind] += 1
+        for node in self.nodes:
+            self._add_validations(node)
+        for node in self.nodes:
+            asset = self.assets[_key(node)]
+            if _key(node) not in self.converted:
+                continue
+            folders = PurePosixPath(node.file).parent.parts[1:]
+            stem = PurePosixPath("assets", *(("sources",) if node.kind == "source" else folders), asset)
+            files[f"{stem}.yml"] = _yaml(self.documents[asset])
+            if asset in self.queries:
+                files[f"{stem}.sql"] = self.queries[asset].encode()
+        name = re.sub(r"\W", "_", self.project.name)
+        files["project.yml"] = _yaml({"project": name, "assets": ["assets/"]})
+        notes = sorted(self.notes, key=lambda note: (note.file, note.line, note.subject))
+        return ImportedProject(name, files, counts, notes)
+
+    def _convert_node(self, node: DbtNode, asset: str, files: dict[str, bytes]) -> Document:
+        head = self._describe(node, asset)
+        if node.kind == "source":
+            return {**head, "source": True, "table": ".".join(node.relation)}
+        if node.kind == "seed":
+            return {**head, **self._convert_seed(node, files)}
+        try:
+            return {**head, **self._convert_query(node, asset)}
+        except NotRenderableError as error:
+            self._add_note(node, f"{node.kind} {node.name}", str(error), _REMEDY)
+            return {**head, "source": True, "table": ".".join(node.relation)}
+
+    def _describe(self, node: DbtNode, asset: str) -> Document:
+        """The keys that say what an asset is."""
+        meta = dict(node.config.get("meta") or {})
+        owner = meta.pop("owner", None) or self.project.owners.get(str(node.config.get("group")))
+        described = {name: each.description for name, each in node.columns.items() if each.description}
+        extra = {**meta, **({"columns": described} if described else {})}
+        tags = node.config.get("tags") or ()
+        keys: Document = {
+            "description": node.description,
+            "owner": str(owner or ""),
+            "tags": [re.sub(r"\W", "_", str(tag)) for tag in ([tags] if isinstance(tags, str) else tags)],
+            "extra": extra,
+        }
+        return {"asset": asset, **{key: value for key, value in keys.items() if value}}
+
+    def _convert_seed(self, node: DbtNode, files: dict[str, bytes]) -> Document:
+        path = self.folder / node.file
+        delimiter = str(node.config.get("delimiter") or ",")
+        header, rows = read_seed(path, delimiter)
+        files[f"seeds/{path.name}"] = path.read_bytes()
+        if holds_null_text(rows):
+            reason = "dbt reads the text null as NULL; here it is a text"
+            self._add_note(node, f"seed {node.name}", reason, "`options: {nullValue: 'null'}`, or empty values")
+        types = {**infer_types(header, rows), **(node.config.get("column_types") or {})}
+        options = {"options": {"sep": delimiter}} if delimiter != "," else {}
+        return {"source": "csv", "path": f"seeds/{path.name}", **options, "columns": types}
+
+    def _convert_query(self, node: DbtNode, asset: str) -> Document:
+        """The keys of a model or a snapshot; its query is kept beside them."""
+        if node.file.endswith(".py"):
+            raise NotRenderableError("it is Python; write a function with `python:`")
+        rendered = self._render(node)
+        inlets = [self._inlet(kind, name) for kind, name in rendered.references]
+        keys = self._convert_snapshot(node) if node.kind == "snapshot" else self._convert_model(node, rendered, inlets)
+        self.queries[asset] = convert_query(rendered, inlets, asset, dialect=self.project.dialect)
+        self.reads[asset] = set(inlets)
+        if self.project.dialect in WHOLE_DIVISIONS and divides(rendered.text, self.project.dialect):
+            reason = f"{self.project.dialect} divides whole numbers into whole numbers, Spark does not"
+            self._add_note(node, f"`/` in {node.name}", reason, "`a div b` where whole numbers are meant")
+        if OWN_RELATION in rendered.text:
+            self._add_note(node, f"`this` in {node.name}", "its table is not there before the first run", "")
+        for key, remedy in _LOST_CONFIG.items():
+            if node.config.get(key) or node.config.get(key.replace("-", "_")):
+                self._add_note(node, f"{key} of {node.name}", "there is nothing like it", remedy)
+        return keys
+
+    def _render(self, node: DbtNode, *, is_incremental: bool = False) -> RenderedText:
+        """The query with its references; what dbt compiled, unless that depends on the run."""
+        if node.compiled and "is_incremental" not in node.text:
+            return self._read_compiled(node)
+        return self.renderer.render(node.text, is_incremental=is_incremental, config=node.config)
+
+    def _read_compiled(self, node: DbtNode) -> RenderedText:
+        text, references = node.compiled, list[tuple[str, str]]()
+        for other in sorted(self.project.nodes, key=lambda each: -len(each.compiled_relation)):
+            if other.compiled_relation and other.compiled_relation in text and other.name != node.name:
+                text = text.replace(other.compiled_relation, f"{RELATION}{len(references)}")
+                references.append(_key(other))
+        return RenderedText(text, references, {}, is_conditional=False)
+
+    def _inlet(self, kind: str, name: str) -> str:
+        asset = self._find_asset(kind, name)
+        if asset is None:
+            raise NotRenderableError(f"it reads {name!r}, which the project does not have")
+        return asset
+
+    def _find_asset(self, kind: str, name: str) -> str | None:
+        return self.assets.get((kind, name))
+
+    def _convert_model(self, node: DbtNode, rendered: RenderedText, inlets: Sequence[str]) -> Document:
+        kind = node.config.get("materialized") or "view"
+        if kind not in _TABLES:
+            self._add_note(node, f"model {node.name}", f"the materialization {kind!r} is unknown; it is a table", "")
+        if kind != "incremental":
+            return {}
+        keys: Document = {}
+        if node.config.get("on_schema_change") in ("append_new_columns", "sync_all_columns"):
+            keys["schema"] = "add_columns"
+        strategy = node.config.get("incremental_strategy")
+        if strategy == "microbatch":
+            return {**keys, **self._convert_microbatch(node, rendered, inlets)}
+        unique_key = node.config.get("unique_key")
+        newest = self._find_filter(node, rendered)
+        if strategy == "insert_overwrite" or (not unique_key and newest is None):
+            reason = "its rows are computed again as a whole, as by --full-refresh"
+            remedy = "`partition` by the column of its filter, so that only changed partitions are computed"
+            self._add_note(node, f"incremental {node.name}", reason, remedy)
+            return keys
+        keys["write"] = "append"
+        if unique_key and strategy != "append":
+            names = [unique_key] if isinstance(unique_key, str) else list(unique_key)
+            keys["write"] = {"upsert": {"keys": [str(name) for name in names]}}
+        if newest is None:
+            if rendered.is_conditional:
+                reason = "its filter is not of the form `column > max(column)`, so each run reads everything"
+                self._add_note(node, f"is_incremental() of {node.name}", reason, "`read: {after: column}` of the inlet")
+            return {**keys, "strategy": "every_instance"}
+        if newest.is_inclusive and not newest.overlap:
+            reason = f"`>=` reads rows with the highest {newest.column} again, `read: after` does not"
+            self._add_note(node, f"is_incremental() of {node.name}", reason, "`overlap`, where late rows share it")
+        read = {"after": newest.column, **({"overlap": newest.overlap} if newest.overlap else {})}
+        return {"inlets": {inlets[newest.reference]: {"read": read}}, **keys}
+
+    def _find_filter(self, node: DbtNode, rendered: RenderedText) -> IncrementalFilter | None:
+        """What ``is_incremental()`` adds; None where nothing or something else."""
+        if not rendered.is_conditional:
+            return None
+        incremental = self._render(node, is_incremental=True)
+        return find_filter(rendered.text, incremental.text, self.project.dialect)
+
+    def _convert_microbatch(self, node: DbtNode, rendered: RenderedText, inlets: Sequence[str]) -> Document:
+        """Partitions by time; inlets that have an event time are read by it."""
+        grain, column = str(node.config.get("batch_size")), node.config.get("event_time")
+        if grain not in _GRAINS or not column:
+            raise NotRenderableError("a microbatch needs event_time and batch_size")
+        nodes = {_key(each): each for each in self.nodes}
+        by_time: Document = {}
+        for reference, inlet in zip(rendered.references, inlets, strict=True):
+            upstream = nodes.get(reference)
+            if upstream and (event_time := upstream.config.get("event_time")):
+                by_time[inlet] = {"partitions": {"from": str(event_time)}}
+        if not by_time:
+            reason = "none of what it reads has an event_time, so it is computed as a whole"
+            self._add_note(
+                node, f"microbatch {node.name}", reason, "`partition`, and `partitions: {from: …}` of an inlet"
+            )
+            return {}
+        start = str(node.config.get("begin") or "")
+        return {
+            "inlets": by_time,
+            "partition": {"by": grain, "column": str(column), **({"start": start} if start else {})},
+        }
+
+    def _convert_snapshot(self, node: DbtNode) -> Document:
+        """A history by the time that the source tells."""
+        config, key = node.config, node.config.get("unique_key")
+        if config.get("strategy") != "timestamp" or not config.get("updated_at") or not key:
+            raise NotRenderableError("its strategy is not `timestamp`, so that its rows have no time of their own")
+        names = {"dbt_valid_from": "dbt_valid_from", "dbt_valid_to": "dbt_valid_to"}
+        names |= config.get("snapshot_meta_column_names") or {}
+        history = {
+            "valid_from": names["dbt_valid_from"],
+            "valid_to": names["dbt_valid_to"],
+            "current": "dbt_is_current",
+        }
+        reason = "the columns dbt_scd_id and dbt_updated_at are not written; dbt_is_current is"
+        self._add_note(node, f"snapshot {node.name}", reason, "")
+        if config.get("hard_deletes", "ignore") != "ignore" or config.get("invalidate_hard_deletes"):
+            self._add_note(node, f"hard_deletes of {node.name}", "rows that are gone stay current", "`delete_when`")
+        keys = [key] if isinstance(key, str) else list(key)
+        upsert = {"keys": keys, "newest_by": str(config["updated_at"]), "history": history}
+        return {"strategy": "every_instance", "write": {"upsert": upsert}}
+
+    def _add_validations(self, node: DbtNode) -> None:
+        """Validations of a node; those of what others write become rules of the inlets that read it."""
+        asset = self.assets[_key(node)]
+        for test in node.tests:
+            try:
+                rule = make_validation(test, self._find_asset, dialect=self.project.dialect)
+                self._refuse_circle(asset, rule)
+            except (NotRenderableError, KeyError) as error:
+                reason = str(error) if isinstance(error, NotRenderableError) else f"it has no argument {error}"
+                subject = f"test {test.name} of {node.name}{'.' * bool(test.column)}{test.column}"
+                self.notes.append(ImportNote(test.file, test.line, subject, reason, "a validation with `sql`"))
+                continue
+            self._add_rule(node, asset, test, rule)
+
+    def _add_rule(self, node: DbtNode, asset: str, test: DbtTest, rule: Document) -> None:
+        if asset in self.queries:
+            _append_rule(self.documents[asset], rule)
+            return
+        readers = [name for name, inlets in self.reads.items() if asset in inlets]
+        if not readers or "foreign_key" in rule:
+            reason = "others write it, and no rule of an inlet judges that"
+            self.notes.append(ImportNote(test.file, test.line, f"test {test.name} of {node.name}", reason, ""))
+            return
+        for reader in readers:
+            inlets = self.documents[reader].setdefault("inlets", {})
+            _append_rule(inlets.setdefault(asset, {}), rule)
+
+    def _refuse_circle(self, asset: str, rule: Mapping[str, Any]) -> None:
+        """Refuses a foreign key to an asset that is computed from this one; else it is one more that is read."""
+        for reference in (rule.get("foreign_key") or {}).values():
+            other = reference.partition(".")[0]
+            if asset in {other, *self._upstream(other)}:
+                raise NotRenderableError(f"{other!r} is computed from {asset!r}, which would wait for itself")
+            self.reads.setdefault(asset, set())
+            if asset in self.queries:
+                self.reads[asset].add(other)
+
+    def _upstream(self, asset: str) -> set[str]:
+        found, rest = set[str](), {asset}
+        while rest:
+            found |= rest
+            rest = {each for name in rest for each in self.reads.get(name, ())} - found
+        return found
+
+    def _add_note(self, node: DbtNode, subject: str, reason: str, remedy: str) -> None:
+        self.notes.append(ImportNote(node.file, node.line, subject, reason, remedy))
+
+
+_REMEDY: Final = "it is a source here, which dbt still writes: write its query by hand"
+
+
+def _key(node: DbtNode) -> tuple[str, str]:
+    return ("source" if node.kind == "source" else "ref"), node.name
+
+
+def _fills(seed: DbtNode, source: DbtNode) -> bool:
+    """Whether a seed is loaded into the table that is a source, also below the prefix that dbt gives to schemas."""
+    if seed.kind != "seed" or seed.relation[-1:] != source.relation[-1:]:
+        return False
+    own, schema = ("".join(node.relation[-2:-1]) for node in (seed, source))
+    return schema == own or (own != "" and schema.endswith(f"_{own}"))
+
+
+def _append_rule(keys: Document, rule: Document) -> None:
+    keys.setdefault("validations", []).append(rule)
+
+
+class _ProjectDumper(yaml.SafeDumper):
+    """Writes short lists and maps on one line, and texts of several lines as blocks."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002
+        super().increase_indent(flow, indentless=False)
+
+
+def _represent_map(dumper: yaml.SafeDumper, value: Mapping[str, Any]) -> yaml.Node:
+    is_short = len(str(value)) < _SHORT and not _HEADS & value.keys()
+    return dumper.represent_mapping("tag:yaml.org,2002:map", value.items(), flow_style=is_short)
+
+
+def _represent_list(dumper: yaml.SafeDumper, value: Sequence[Any]) -> yaml.Node:
+    is_flat = not any(isinstance(each, dict) for each in value)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=is_flat)
+
+
+def _represent_text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+    text = value.replace("${", "$${")  # what would be a variable of the environment
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_ProjectDumper.add_representer(dict, _represent_map)
+_ProjectDumper.add_representer(list, _represent_list)
+_ProjectDumper.add_representer(tuple, _represent_list)
+_ProjectDumper.add_representer(str, _represent_text)
+
+
+def _yaml(document: Document) -> bytes:
+    text: str = yaml.dump(document, Dumper=_ProjectDumper, sort_keys=False, allow_unicode=True, width=110)
+    return text.encode()

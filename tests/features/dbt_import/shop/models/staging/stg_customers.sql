@@ -1,0 +1,1 @@
+select id as customer, name, vip, since from {{ ref('raw_customers') }}
