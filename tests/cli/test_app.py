@@ -38,7 +38,7 @@ def test_every_command_has_help_that_ends_in_a_sentence_and_says_json(name, caps
     assert main([name, "--help"]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith(f"Usage: sparkassets {name} ")
-    assert "--json" in printed or name in ("events", "notify", "state", "deploy", "completion")
+    assert "--json" in printed or name in ("events", "import", "notify", "state", "deploy", "completion")
 
 
 def test_every_command_is_registered_under_its_own_name():

@@ -93,5 +93,5 @@ def _read_variables(text: str) -> dict[str, Any]:
     except yaml.YAMLError:
         variables = None
     if not isinstance(variables, dict):
-        raise InputError(f"--vars {text!r} is no map", hint="such as --vars '{start: 2025-01-01}'")
+        raise InputError(f"--vars {text!r} does not hold a map", hint="such as --vars '{start: 2025-01-01}'")
     return variables

@@ -230,7 +230,7 @@ class _ProjectConverter:
         unique_key = node.config.get("unique_key")
         newest = self._find_filter(node, rendered)
         if strategy == "insert_overwrite" or (not unique_key and newest is None):
-            reason = "its rows are computed again as a whole, as by --full-refresh"
+            reason = "each run recomputes all of its rows, as --full-refresh does"
             remedy = "`partition` by the column of its filter, so that only changed partitions are computed"
             self._add_note(node, f"incremental {node.name}", reason, remedy)
             return keys
@@ -283,7 +283,7 @@ class _ProjectConverter:
         """A history by the time that the source tells."""
         config, key = node.config, node.config.get("unique_key")
         if config.get("strategy") != "timestamp" or not config.get("updated_at") or not key:
-            raise NotRenderableError("its strategy is not `timestamp`, so that its rows have no time of their own")
+            raise NotRenderableError("its strategy is not `timestamp`, so its rows have no time of their own")
         names = {"dbt_valid_from": "dbt_valid_from", "dbt_valid_to": "dbt_valid_to"}
         names |= config.get("snapshot_meta_column_names") or {}
         history = {
@@ -307,7 +307,7 @@ class _ProjectConverter:
                 rule = make_validation(test, self._find_asset, dialect=self.project.dialect)
                 self._refuse_circle(asset, rule)
             except (NotRenderableError, KeyError) as error:
-                reason = str(error) if isinstance(error, NotRenderableError) else f"it has no argument {error}"
+                reason = str(error) if isinstance(error, NotRenderableError) else f"its argument {error} is missing"
                 subject = f"test {test.name} of {node.name}{'.' * bool(test.column)}{test.column}"
                 self.notes.append(ImportNote(test.file, test.line, subject, reason, "a validation with `sql`"))
                 continue

@@ -132,7 +132,7 @@ class DbtRenderer:
         environment.filters |= dict.fromkeys(("as_text", "as_bool", "as_native", "as_number"), lambda value: value)
         environment.globals |= {
             "adapter": {"dispatch": self._dispatch},
-            "config": _Configuration(self._configure, self._look_up),
+            "config": _ConfigCall(self._configure, self._look_up),
             "doc": lambda *names: self._documents.get(names[-1], ""),
             "env_var": _read_variable,
             "exceptions": {"raise_compiler_error": _fail, "warn": lambda *_: ""},
@@ -216,7 +216,7 @@ class DbtRenderer:
         raise NotRenderableError(f"the variable {name!r} has no value: give it with --vars")
 
 
-class _Configuration:
+class _ConfigCall:
     """``config(…)`` and ``config.get(…)`` of a template."""
 
     def __init__(self, configure: Callable[..., str], look_up: Callable[..., object]) -> None:

@@ -52,7 +52,7 @@ def read_manifest(path: Path, variables: Mapping[str, Any], dialect: str | None)
         return DbtProject(metadata["project_name"], adapter, variables, nodes, owners, macros, notes)
     except (KeyError, TypeError, ValueError) as error:
         hint = "run `dbt compile` again, or delete it to read the project's files"
-        raise InputError(f"{str(path)!r} is no manifest of dbt: {error!r}", hint=hint) from error
+        raise InputError(f"{str(path)!r} cannot be read as a manifest of dbt: {error!r}", hint=hint) from error
 
 
 def _parts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -74,7 +74,7 @@ def read_project_files(folder: Path, variables: Mapping[str, Any], dialect: str 
     Raises:
         InputError: There is no project, or a file of it cannot be read.
     """
-    return _ProjectReader(folder, variables, dialect).read()
+    return _ProjectReader(folder, variables, dialect).read_project()
 
 
 class _ProjectReader:
@@ -82,7 +82,7 @@ class _ProjectReader:
 
     def __init__(self, folder: Path, variables: Mapping[str, Any], dialect: str | None) -> None:
         if not (folder / "dbt_project.yml").is_file():
-            raise InputError(f"{str(folder)!r} is no dbt project: it has no dbt_project.yml")
+            raise InputError(f"{str(folder)!r} cannot be imported: it has no dbt_project.yml")
         self.folder = folder
         self.options = _load_yaml(folder / "dbt_project.yml")
         self.name = str(self.options.get("name", folder.resolve().name))
@@ -93,7 +93,7 @@ class _ProjectReader:
         self.patches: dict[tuple[str, str], tuple[str, PlacedMap]] = {}
         self.owners: dict[str, str] = {}
 
-    def read(self) -> DbtProject:
+    def read_project(self) -> DbtProject:
         """All of it."""
         sources = [
             source for file, content in self._property_files() for source in self._read_properties(file, content)
@@ -261,7 +261,7 @@ class _ProjectReader:
         """Later ones replace earlier ones, but for tags and meta, which add up."""
         merged: dict[str, Any] = {}
         for config in configs:
-            tags = [*_listed(merged.get("tags")), *_listed(config.get("tags"))]
+            tags = [*_list_texts(merged.get("tags")), *_list_texts(config.get("tags"))]
             meta = {**(merged.get("meta") or {}), **(config.get("meta") or {})}
             merged |= {**config, **({"tags": tags} if tags else {}), **({"meta": meta} if meta else {})}
         return merged
@@ -317,7 +317,7 @@ def _config_of(patch: Mapping[str, Any]) -> dict[str, Any]:
     return {**{key: patch[key] for key in _CONFIG_KEYS if key in patch}, **config}
 
 
-def _listed(value: Any) -> list[str]:  # noqa: ANN401
+def _list_texts(value: Any) -> list[str]:  # noqa: ANN401
     return [value] if isinstance(value, str) else [str(each) for each in value or ()]
 
 
@@ -330,7 +330,7 @@ def _load_yaml(path: Path) -> PlacedMap:
     try:
         content = yaml.load(_read_text(path), Loader=_PlacingLoader)  # noqa: S506  a loader of plain values
     except yaml.YAMLError as error:
-        raise InputError(f"{str(path)!r} is no YAML: {error}") from error
+        raise InputError(f"{str(path)!r} cannot be parsed as YAML: {error}") from error
     return content if isinstance(content, PlacedMap) else PlacedMap()
 
 

@@ -52,7 +52,7 @@ def parse_query(text: str, dialect: str) -> exp.Query:
     try:
         trees = [tree for tree in sqlglot.parse(text, dialect=dialect) if tree is not None]
     except SqlglotError as error:
-        raise NotRenderableError(f"its SQL is no {dialect}: {str(error).splitlines()[0]}") from error
+        raise NotRenderableError(f"its SQL cannot be parsed as {dialect}: {str(error).splitlines()[0]}") from error
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
         raise NotRenderableError("it is not one query")
     return trees[0]
@@ -90,7 +90,9 @@ def convert_condition(text: str, dialect: str) -> str:
     try:
         return sqlglot.parse_one(text, dialect=dialect).sql(dialect="spark")
     except SqlglotError as error:
-        raise NotRenderableError(f"its condition is no {dialect}: {str(error).splitlines()[0]}") from error
+        raise NotRenderableError(
+            f"its condition cannot be parsed as {dialect}: {str(error).splitlines()[0]}"
+        ) from error
 
 
 def divides(text: str, dialect: str) -> bool:

@@ -63,7 +63,7 @@ def _read_reference(arguments: Mapping[str, Any], find_asset: Callable[[str, str
     name = match and (f"{match[2]}.{match[3]}" if match[1] == "source" else match[3] or match[2])
     asset = find_asset(match[1], name) if match and name else None
     if asset is None:
-        raise NotRenderableError(f"{arguments['to']} is no model of the project")
+        raise NotRenderableError(f"{arguments['to']} names no model of the project")
     return f"{asset}.{_plain(arguments['field'])}"
 
 
@@ -75,5 +75,5 @@ def _plain(column: object) -> str:
     """
     name = str(column).strip('"`')
     if not _NAME.fullmatch(name):
-        raise NotRenderableError(f"{column!r} is no column but an expression; write a validation with `sql`")
+        raise NotRenderableError(f"{column!r} is an expression and not a column")
     return name

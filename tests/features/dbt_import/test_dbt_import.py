@@ -152,7 +152,7 @@ def test_nothing_is_overwritten_and_no_other_folder_is_a_project(tmp_path, capsy
     assert "it has no dbt_project.yml" in capsys.readouterr().err
     assert not (tmp_path / "other").exists()
     assert main(["import", "dbt", str(SHOP), "--to", str(tmp_path / "other"), "--vars", "[1]"]) == 2
-    assert "--vars '[1]' is no map" in capsys.readouterr().err
+    assert "--vars '[1]' does not hold a map" in capsys.readouterr().err
 
 
 def test_variables_and_the_dialect_are_options(imported):
