@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from sparkassets import Project
+from sparkassets import Project, RunFailedError
 from sparkassets.core.results import Summary
+from sparkassets.spark.upserts.upsert_memory import copy_memory
+from sparkassets.spark.writes import modes
 
 pytestmark = pytest.mark.spark
 
 CONTINUED = "inlets: {changes: {read: changes}}\nwrite: {upsert: {keys: [id], delete_when: \"_op = 'd'\", "
 FILES = {
-    "project.yml": "project: shop\nstate: ../state\nwarehouse: ../warehouse\nassets: [assets/]\n",
+    "project.yml": "project: shop\nstate: ../state\nwarehouse: ../warehouse\nassets: [assets/]\n"
+    "defaults: {retries: 0}\n",
     "assets/changes.yml": "asset: changes\nsource: delta\npath: ../changes\n",
     "assets/customers.yml": f"asset: customers\n{CONTINUED} newest_by: _lsn}}}}\n",
     "assets/log.yml": "asset: log\ninlets: {changes: {read: changes}}\nstrategy: latest_only\nwrite: append\n",
@@ -56,10 +60,16 @@ def run(spark, folder: Path) -> Summary:
     return Project.load(folder, env={}).run(spark)
 
 
+def die_afterwards(*args: Any, **more: Any) -> None:
+    """Commits the memory of an upsert, and nothing after it."""
+    copy_memory(*args, **more)
+    raise RuntimeError("the driver died")
+
+
 @pytest.mark.parametrize(
     "names", [("customers",), pytest.param(("log", "prices"), marks=pytest.mark.deep)], ids=["upsert", "others"]
 )
-def test_what_is_promoted_goes_on_as_if_the_new_code_had_run_in_the_base(names, spark, tmp_path):
+def test_what_is_promoted_goes_on_as_if_the_new_code_had_run_in_the_base(names, spark, tmp_path, monkeypatch):
     one, other = tmp_path / "one", tmp_path / "other"
     prod, dev = write(one / "prod", names, "value"), write(one / "dev", names, "upper(value)")
     alone = write(other / "prod", names, "upper(value)")
@@ -70,6 +80,11 @@ def test_what_is_promoted_goes_on_as_if_the_new_code_had_run_in_the_base(names, 
     project = Project.load(dev, env={})
     assert len(project.branches.open("dev").run(spark).runs) == len(names)
     assert {wait.asset for wait in project.branches.plan_promotion("dev").waiting if wait.stuck} == set(names)
+    if "customers" in names:
+        monkeypatch.setattr(modes, "copy_memory", die_afterwards)
+        with pytest.raises(RunFailedError, match="the driver died"):
+            project.branches.promote("dev", spark, rebuild=True)
+        monkeypatch.undo()
     assert len(project.branches.promote("dev", spark, rebuild=True).runs) == len(names)
     project.branches.drop("dev")
     for root, checkout in ((one, dev), (other, alone)):
