@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
 from sparkassets.app.adapters import Adapters
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import EVERYTHING, WindowMapping
 from sparkassets.core.spec.model import AssetSpec, InletSpec, SourceSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
+from sparkassets.errors import InputError
 from sparkassets.open_project import OpenProject
 from tests.app.test_branching import Memory
 from tests.builders import asset, days, multi, project, source
@@ -72,6 +75,16 @@ def test_an_asset_without_partitions_is_computed_unless_it_reads_all_of_a_sample
 def test_a_new_asset_gets_the_newest_partitions_that_its_inlets_have():
     dev = branched((coded("a", "s"),), (coded("a", "s"), coded("new", "a")))
     assert dict(dev.branches.sample("dev", 1).partitions) == {"new": days("2025-01-05")}
+
+
+def test_named_partitions_are_computed_in_place_of_the_newest():
+    base = (coded("a", "s"), coded("m", "a", by="month"), coded("n", "s", by=None))
+    dev = branched(base, (coded("a", "s", code=1), base[1], coded("n", "s", by=None, code=1)))
+    sample = dev.branches.sample("dev", 1, keys=["2025-01-01", "2025-01-03..2025-01-04", "2025-02-01"])
+    assert dict(sample.partitions) == {"a": days("2025-01-01", "2025-01-03..2025-01-04"), "n": EVERYTHING}
+    assert sample.left_out == {"m": "it has none of these partitions"}
+    with pytest.raises(InputError, match=r"^branch 'dev' computes no partition 2025-01-09 or x$"):
+        dev.branches.sample("dev", 1, keys=["2025-01-09", "x"])
 
 
 def test_outlets_have_the_partitions_of_their_maker():

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from sparkassets.cli.ci_report import FINDING_KINDS, CiReport
-from sparkassets.cli.options import engine_option, json_option, open_project, project_option, variables
+from sparkassets.cli.options import (
+    engine_option,
+    json_option,
+    open_project,
+    partitions_option,
+    project_option,
+    variables,
+)
 from sparkassets.cli.output import print_json
 from sparkassets.cli.run_loop import drive, stdout_for_one_document
 from sparkassets.errors import InputError, SparkAssetsError
@@ -42,6 +49,7 @@ _DEFAULT_FAIL_ON: Final = "tests,runs,breaking"
     metavar="N",
     help="Newest partitions to compute of each changed asset.",
 )
+@partitions_option
 @click.option(
     "--fail-on",
     default=_DEFAULT_FAIL_ON,
@@ -59,12 +67,21 @@ _DEFAULT_FAIL_ON: Final = "tests,runs,breaking"
 @click.option("--drop", is_flag=True, help="Drop the branch at the end.")
 @json_option
 def command(
-    folder: Path, branch: str | None, sample: int, fail_on: str, file: Path | None, *, drop: bool, as_json: bool
+    folder: Path,
+    branch: str | None,
+    sample: int,
+    partitions: tuple[str, ...],
+    fail_on: str,
+    file: Path | None,
+    *,
+    drop: bool,
+    as_json: bool,
 ) -> int:
     """Check a change on real data, and print a summary in Markdown.
 
     Validates the project, runs its tests, computes a sample of what the change touches in a branch, and compares it
-    with the base. An asset that reads a sampled one as a whole is not computed. Findings: `tests` failed; `runs` failed
+    with the base: the newest partitions, or those of --partition. An asset that reads a sampled one as a whole is not
+    computed. Findings: `tests` failed; `runs` failed
     or withheld rows; `breaking`: a column was removed or has another type; `rows` differ from the base's. An invalid
     project always fails. With --json, in place of the Markdown: {branch, passed, findings: [{kind, text}], differences:
     [as `diff --json`]}.
@@ -74,7 +91,7 @@ def command(
     code = 0
     try:
         with stdout_for_one_document():
-            code = _check(report, folder, sample, drop=drop)
+            code = _check(report, folder, sample, partitions, drop=drop)
     except SparkAssetsError as error:
         report.error = error
         raise
@@ -123,7 +140,7 @@ def _git_branch(env: Mapping[str, str]) -> str:
     return slug
 
 
-def _check(report: CiReport, folder: Path, sample: int, *, drop: bool) -> int:
+def _check(report: CiReport, folder: Path, sample: int, partitions: Sequence[str], *, drop: bool) -> int:
     """Runs all steps, and fills the report; returns the exit code of the runs."""
     from sparkassets.project.project_folder import load_cases
     from sparkassets.testing.case_runner import run_cases
@@ -133,7 +150,7 @@ def _check(report: CiReport, folder: Path, sample: int, *, drop: bool) -> int:
     report.project = project.spec
     one_engine = replace(project.spec, engine=project.spec.engine or "spark")  # a process cannot use two
     report.tests = list(run_cases(one_engine, cases))
-    report.sample = project.branches.sample(report.branch, sample)
+    report.sample = project.branches.sample(report.branch, sample, keys=partitions)
     try:
         return _run_and_compare(report, project)
     finally:

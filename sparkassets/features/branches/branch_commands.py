@@ -73,17 +73,19 @@ class BranchCommands(Generic[P]):
         branch = self._existing_branch(name) if existing else self._branch(name, sample)
         return self._open_in(branch.fork.project, branch.adapters, BranchScope(branch, self._context))
 
-    def sample(self, name: str, most: int) -> BranchSample:
+    def sample(self, name: str, most: int, *, keys: Sequence[str] = ()) -> BranchSample:
         """The newest ``most`` partitions of each asset that the branch computes, with those that these need.
 
+        With ``keys``, each ``A..B`` or ``A``, the partitions that these name.
+
         Raises:
-            InputError: No branch may have that name, or there is no base yet.
+            InputError: No branch may have that name, there is no base yet, or nothing has such partitions.
         """
         from sparkassets.features.branches.branch_sample import sample_branch
 
         branch = self._branch(name)
         now = to_unix(self._context.adapters.clock.now())
-        return sample_branch(branch.fork, branch.base.state(), most=most, now=now)
+        return sample_branch(branch.fork, branch.base.state(), most=most, now=now, keys=keys)
 
     def differs(self, name: str) -> bool:
         """Whether the branch's code differs from the base's, so that the branch computes anything.

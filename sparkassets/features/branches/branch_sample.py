@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from sparkassets.core.journal.state import State
-from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionError, PartitionSet
+from sparkassets.core.phrases import listing
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.errors import InputError
 from sparkassets.features.branches.branch_project import BranchProject
 from sparkassets.frozen import frozen
 
@@ -34,11 +37,15 @@ class BranchSample:
         return replace(fork, project=replace(fork.project, assets=assets))
 
 
-def sample_branch(fork: BranchProject, base: State, *, most: int, now: int) -> BranchSample:
+def sample_branch(fork: BranchProject, base: State, *, most: int, now: int, keys: Sequence[str] = ()) -> BranchSample:
     """The newest ``most`` partitions of each asset that the branch computes, and what these need of the others.
 
-    Partitions that the base has come first, as they can be compared. An asset that reads a sampled one as a whole is
-    left out: its rows would differ for the partitions that are missing.
+    With ``keys`` those that they name, ``A..B`` or ``A``, of the assets that have such partitions. Partitions that the
+    base has come first, as they can be compared. An asset that reads a sampled one as a whole is left out: its rows
+    would differ for the partitions that are missing.
+
+    Raises:
+        InputError: No asset of the branch has partitions of such a key.
     """
     context = PlanningContext(fork.project, base, now=now, clock=now)
     computed = [fork.project.assets[name] for name in fork.computed_assets]
@@ -46,7 +53,12 @@ def sample_branch(fork: BranchProject, base: State, *, most: int, now: int) -> B
     for asset in computed:
         maker = available.get(asset.maker)
         available[asset.name] = _available_partitions(context, asset, available) if maker is None else maker
-    chosen = {asset.name: _newest(asset, available[asset.name], most) for asset in computed}
+    if keys and computed:
+        chosen = {asset.name: _named(asset, available[asset.name], keys) for asset in computed}
+        if not any(chosen[asset.name] for asset in computed if asset.partitioning.is_partitioned):
+            raise InputError(f"branch {fork.name!r} computes no partition {listing(keys)}")
+    else:
+        chosen = {asset.name: _newest(asset, available[asset.name], most) for asset in computed}
     for asset in reversed(computed):
         if asset.maker:
             chosen[asset.maker] = chosen[asset.maker] | chosen[asset.name]
@@ -65,6 +77,17 @@ def _newest(asset: AssetSpec, available: PartitionSet, most: int) -> PartitionSe
     if not asset.partitioning.is_partitioned or not asset.partitioning.can_list(available):
         return available
     return PartitionSet.union(asset.partitioning.split_into_chunks(available, 1)[-most:])
+
+
+def _named(asset: AssetSpec, available: PartitionSet, keys: Sequence[str]) -> PartitionSet:
+    """The available partitions that some of the keys name; all of an asset without partitions."""
+    if not asset.partitioning.is_partitioned:
+        return available
+    named = NOTHING
+    for key in keys:
+        with suppress(PartitionError):  # an asset with other partitions has it
+            named = named | asset.partitioning.parse(key)
+    return named & available
 
 
 def _available_partitions(
@@ -107,6 +130,8 @@ def _explain_left_out(
     left_out: Mapping[str, str],
 ) -> str:
     """Why a sample says nothing of the asset; empty where it does."""
+    if not chosen[asset.name]:
+        return "it has none of these partitions"
     for inlet in asset.inlets.values():
         if inlet.name in left_out:
             return f"it reads {inlet.name}, which is left out"
