@@ -54,11 +54,11 @@ def sample_branch(fork: BranchProject, base: State, *, most: int, now: int, keys
         maker = available.get(asset.maker)
         available[asset.name] = _available_partitions(context, asset, available) if maker is None else maker
     if keys and computed:
-        chosen = {asset.name: _named(asset, available[asset.name], keys) for asset in computed}
+        chosen = {asset.name: _select_named(asset, available[asset.name], keys) for asset in computed}
         if not any(chosen[asset.name] for asset in computed if asset.partitioning.is_partitioned):
             raise InputError(f"branch {fork.name!r} computes no partition {listing(keys)}")
     else:
-        chosen = {asset.name: _newest(asset, available[asset.name], most) for asset in computed}
+        chosen = {asset.name: _select_newest(asset, available[asset.name], most) for asset in computed}
     for asset in reversed(computed):
         if asset.maker:
             chosen[asset.maker] = chosen[asset.maker] | chosen[asset.name]
@@ -72,14 +72,14 @@ def sample_branch(fork: BranchProject, base: State, *, most: int, now: int, keys
     return BranchSample({name: parts for name, parts in chosen.items() if name not in left_out}, left_out)
 
 
-def _newest(asset: AssetSpec, available: PartitionSet, most: int) -> PartitionSet:
+def _select_newest(asset: AssetSpec, available: PartitionSet, most: int) -> PartitionSet:
     """The newest partitions of the available ones; all where they have no end, or the asset has no partitions."""
     if not asset.partitioning.is_partitioned or not asset.partitioning.can_list(available):
         return available
     return PartitionSet.union(asset.partitioning.split_into_chunks(available, 1)[-most:])
 
 
-def _named(asset: AssetSpec, available: PartitionSet, keys: Sequence[str]) -> PartitionSet:
+def _select_named(asset: AssetSpec, available: PartitionSet, keys: Sequence[str]) -> PartitionSet:
     """The available partitions that some of the keys name; all of an asset without partitions."""
     if not asset.partitioning.is_partitioned:
         return available
