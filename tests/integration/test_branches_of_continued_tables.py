@@ -25,6 +25,8 @@ FILES = {
     "assets/prices.yml": f"asset: prices\n{CONTINUED} newest_by: [_at, _lsn],\n"
     "  history: {valid_from: since, valid_to: until, current: holds}}}\n",
 }
+BEST = "SELECT {}(lsn) AS lsn FROM {{{{ inlets.changes }}}}"
+PUBLISHED = "asset: best\ninlets: {changes: {}}\nwrite: {publish: {keep: 3}}\n"
 SQL = {
     "customers": "SELECT id, {} AS value, lsn AS _lsn, op AS _op FROM {{{{ inlets.changes }}}}",
     "log": "SELECT id, {} AS value, lsn, op FROM {{{{ inlets.changes }}}}",
@@ -93,3 +95,21 @@ def test_what_is_promoted_goes_on_as_if_the_new_code_had_run_in_the_base(names, 
     found = {name: held(spark, one, name) for name in names}
     assert found == {name: held(spark, other, name) for name in names}
     assert found.get("customers") in (None, [("1", "A"), ("4", "D")])
+
+
+def test_a_branch_is_promoted_as_a_new_iteration(spark, tmp_path):
+    prod, dev = write(tmp_path / "prod", (), ""), write(tmp_path / "dev", (), "")
+    for folder, aggregate in ((prod, "min"), (dev, "max")):
+        (folder / "assets/best.yml").write_text(PUBLISHED)
+        (folder / "assets/best.sql").write_text(BEST.format(aggregate))
+    land(spark, tmp_path, ROWS)
+    run(spark, prod)
+    project = Project.load(dev, env={})
+    assert project.branches.open("dev").run(spark).ok
+    assert len(project.branches.promote("dev", spark).runs) == 1
+    project.branches.drop("dev")
+    assert held(spark, tmp_path, "best") == [("9",)]
+    assert [each.newest for each in project.history.iterations("best")] == [True, False]
+    land(spark, tmp_path, LATE)
+    assert len(run(spark, dev).runs) == 1
+    assert held(spark, tmp_path, "best") == [("10",)]

@@ -41,8 +41,8 @@ class Reading(FakeEngine):
 
     def compute(self, order: RunOrder, *, attempt: int) -> Result:
         result = super().compute(order, attempt=attempt)
-        pin = order.pins["s"]
-        reached = {} if order.promotes else {"s": str(TablePosition(pin.table_id or "", pin.version or 0))}
+        reads = {name: pin for name, pin in order.pins.items() if order.asset.inlets[name].read and not order.promotes}
+        reached = {name: str(TablePosition(pin.table_id or "", pin.version or 0)) for name, pin in reads.items()}
         result.measures["watermarks"] = reached  # type: ignore[index]
         return result
 
@@ -215,3 +215,24 @@ def test_what_runs_for_every_instance_is_not_promoted():
     assert [wait.reason for wait in summary.waiting if wait.stuck] == [
         "rows cannot be promoted with strategy 'every_instance'; backfill it in the base"
     ]
+
+
+def test_a_position_in_a_table_of_the_branch_becomes_the_one_of_the_base():
+    made = Continued(AppendWrite())
+    inner = asset("c", "s", by=None, definition=AssetDefinition("c0"))
+    made.made = replace(made.made, inlets={"c": InletSpec("c", "c", None, read=ReadChanges())})
+    made.project = lambda code: project(  # type: ignore[method-assign]
+        source("s", by=None), replace(inner, definition=AssetDefinition(f"c{code}")), made.made
+    )
+    for versions in (1, 1, 1):
+        made.update(versions)
+        assert made.run(0).ok
+    made.run_branch()
+    summary = made.promote()
+    assert summary is not None
+    assert [run.asset for run in summary.runs] == ["c", "a"]
+    state = JournalReader(made.base.store, made.project(1), made.base.clock).state()
+    here = JournalReader(made.beside.store, made.project(1), made.base.clock).state()
+    assert here.assets["c"].version != state.assets["c"].version
+    assert state.assets["a"].watermarks["c"] == str(TablePosition("t", state.assets["c"].version or 0))
+    assert made.run(1).runs == ()
