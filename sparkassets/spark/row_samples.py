@@ -15,6 +15,7 @@ from sparkassets.spark.computation import computation_for
 from sparkassets.spark.open_tables import find_table
 from sparkassets.spark.own_session import copy_for_run
 from sparkassets.spark.predicates import partition_predicate
+from sparkassets.spark.schemas import refuse_unwritable
 from sparkassets.spark.table_locations import location_of
 
 if TYPE_CHECKING:
@@ -48,8 +49,13 @@ def sample_table(
 
 
 def sample_computation(computation: RunComputation, limit: int) -> RowSample:
-    """At most ``limit`` rows of a computation of one table; Spark computes them now."""
+    """At most ``limit`` rows of a computation of one table; Spark computes them now.
+
+    Raises:
+        RunError: The query has columns that no table can hold.
+    """
     described = computation_for(computation, "")
+    refuse_unwritable(described.order.asset.name, described.frame.schema)
     return _collect(described.order.asset, described.frame, limit, version=None)
 
 

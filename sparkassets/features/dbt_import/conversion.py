@@ -136,15 +136,14 @@ class _ProjectConverter:
 
     def _convert_node(self, node: DbtNode, asset: str, files: dict[str, bytes]) -> Document:
         head = self._describe(node, asset)
-        if node.kind == "source":
-            return {**head, "source": True, "table": ".".join(node.relation)}
-        if node.kind == "seed":
-            return {**head, **self._convert_seed(node, files)}
         try:
-            return {**head, **self._convert_query(node, asset)}
+            if node.kind == "seed":
+                return {**head, **self._convert_seed(node, files)}
+            if node.kind != "source":
+                return {**head, **self._convert_query(node, asset)}
         except NotRenderableError as error:
             self._add_note(node, f"{node.kind} {node.name}", str(error), _REMEDY)
-            return {**head, "source": True, "table": ".".join(node.relation)}
+        return {**head, "source": True, "table": ".".join(node.relation)}
 
     def _describe(self, node: DbtNode, asset: str) -> Document:
         """The keys that say what an asset is."""
@@ -152,11 +151,10 @@ class _ProjectConverter:
         owner = meta.pop("owner", None) or self.project.owners.get(str(node.config.get("group")))
         described = {name: each.description for name, each in node.columns.items() if each.description}
         extra = {**meta, **({"columns": described} if described else {})}
-        tags = node.config.get("tags") or ()
         keys: Document = {
             "description": node.description,
             "owner": str(owner or ""),
-            "tags": [re.sub(r"\W", "_", str(tag)) for tag in ([tags] if isinstance(tags, str) else tags)],
+            "tags": [re.sub(r"\W", "_", str(tag)) for tag in _list_names(node.config.get("tags"))],
             "extra": extra,
         }
         return {"asset": asset, **{key: value for key, value in keys.items() if value}}
@@ -164,7 +162,10 @@ class _ProjectConverter:
     def _convert_seed(self, node: DbtNode, files: dict[str, bytes]) -> Document:
         path = self.folder / node.file
         delimiter = str(node.config.get("delimiter") or ",")
-        header, rows = read_seed(path, delimiter)
+        try:
+            header, rows = read_seed(path, delimiter)
+        except (OSError, ValueError) as error:
+            raise NotRenderableError(f"its file cannot be read: {error}") from error
         files[f"seeds/{path.name}"] = path.read_bytes()
         if holds_null_text(rows):
             reason = "dbt reads the text null as NULL; here it is a text"
@@ -221,33 +222,37 @@ class _ProjectConverter:
             self._add_note(node, f"model {node.name}", f"the materialization {kind!r} is unknown; it is a table", "")
         if kind != "incremental":
             return {}
-        keys: Document = {}
-        if node.config.get("on_schema_change") in ("append_new_columns", "sync_all_columns"):
-            keys["schema"] = "add_columns"
-        strategy = node.config.get("incremental_strategy")
-        if strategy == "microbatch":
-            return {**keys, **self._convert_microbatch(node, rendered, inlets)}
-        unique_key = node.config.get("unique_key")
+        grows = node.config.get("on_schema_change") in ("append_new_columns", "sync_all_columns")
+        convert = (
+            self._convert_microbatch
+            if node.config.get("incremental_strategy") == "microbatch"
+            else self._convert_incremental
+        )
+        return {**({"schema": "add_columns"} if grows else {}), **convert(node, rendered, inlets)}
+
+    def _convert_incremental(self, node: DbtNode, rendered: RenderedText, inlets: Sequence[str]) -> Document:
+        """An upsert or an append of new rows; of all rows where the filter says nothing that is understood."""
+        strategy, unique_key = node.config.get("incremental_strategy"), _list_names(node.config.get("unique_key"))
         newest = self._find_filter(node, rendered)
-        if strategy == "insert_overwrite" or (not unique_key and newest is None):
+        if strategy == "insert_overwrite" or not (unique_key or newest):
             reason = "each run recomputes all of its rows, as --full-refresh does"
             remedy = "`partition` by the column of its filter, so that only changed partitions are computed"
             self._add_note(node, f"incremental {node.name}", reason, remedy)
-            return keys
-        keys["write"] = "append"
-        if unique_key and strategy != "append":
-            names = [unique_key] if isinstance(unique_key, str) else list(unique_key)
-            keys["write"] = {"upsert": {"keys": [str(name) for name in names]}}
-        if newest is None:
-            if rendered.is_conditional:
-                reason = "its filter is not of the form `column > max(column)`, so each run reads everything"
-                self._add_note(node, f"is_incremental() of {node.name}", reason, "`read: {after: column}` of the inlet")
-            return {**keys, "strategy": "every_instance"}
+            return {}
+        is_upsert = unique_key and strategy != "append"
+        write = {"write": {"upsert": {"keys": unique_key}} if is_upsert else "append"}
+        if newest is not None:
+            return {"inlets": {inlets[newest.reference]: {"read": self._read_after(node, newest)}}, **write}
+        if rendered.is_conditional:
+            reason = "its filter is not of the form `column > max(column)`, so each run reads everything"
+            self._add_note(node, f"is_incremental() of {node.name}", reason, "`read: {after: column}` of the inlet")
+        return {"strategy": "every_instance", **write}
+
+    def _read_after(self, node: DbtNode, newest: IncrementalFilter) -> Document:
         if newest.is_inclusive and not newest.overlap:
             reason = f"`>=` reads rows with the highest {newest.column} again, `read: after` does not"
             self._add_note(node, f"is_incremental() of {node.name}", reason, "`overlap`, where late rows share it")
-        read = {"after": newest.column, **({"overlap": newest.overlap} if newest.overlap else {})}
-        return {"inlets": {inlets[newest.reference]: {"read": read}}, **keys}
+        return {"after": newest.column, **({"overlap": newest.overlap} if newest.overlap else {})}
 
     def _find_filter(self, node: DbtNode, rendered: RenderedText) -> IncrementalFilter | None:
         """What ``is_incremental()`` adds; None where nothing or something else."""
@@ -281,8 +286,8 @@ class _ProjectConverter:
 
     def _convert_snapshot(self, node: DbtNode) -> Document:
         """A history by the time that the source tells."""
-        config, key = node.config, node.config.get("unique_key")
-        if config.get("strategy") != "timestamp" or not config.get("updated_at") or not key:
+        config, keys = node.config, _list_names(node.config.get("unique_key"))
+        if config.get("strategy") != "timestamp" or not config.get("updated_at") or not keys:
             raise NotRenderableError("its strategy is not `timestamp`, so its rows have no time of their own")
         names = {"dbt_valid_from": "dbt_valid_from", "dbt_valid_to": "dbt_valid_to"}
         names |= config.get("snapshot_meta_column_names") or {}
@@ -295,7 +300,6 @@ class _ProjectConverter:
         self._add_note(node, f"snapshot {node.name}", reason, "")
         if config.get("hard_deletes", "ignore") != "ignore" or config.get("invalidate_hard_deletes"):
             self._add_note(node, f"hard_deletes of {node.name}", "rows that are gone stay current", "`delete_when`")
-        keys = [key] if isinstance(key, str) else list(key)
         upsert = {"keys": keys, "newest_by": str(config["updated_at"]), "history": history}
         return {"strategy": "every_instance", "write": {"upsert": upsert}}
 
@@ -360,6 +364,10 @@ def _fills(seed: DbtNode, source: DbtNode) -> bool:
         return False
     own, schema = ("".join(node.relation[-2:-1]) for node in (seed, source))
     return schema == own or (own != "" and schema.endswith(f"_{own}"))
+
+
+def _list_names(value: Any) -> list[str]:  # noqa: ANN401  a name, a list of them or nothing
+    return [value] if isinstance(value, str) else [str(each) for each in value or ()]
 
 
 def _append_rule(keys: Document, rule: Document) -> None:

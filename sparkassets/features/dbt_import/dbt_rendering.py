@@ -179,13 +179,11 @@ class DbtRenderer:
 
     def _dispatch(self, name: str, macro_namespace: str | None = None, **_: object) -> Callable[..., Any]:
         """The macro for the adapter, else the default one, first in its own package."""
-        packages = [each for each in (self._package, macro_namespace) if each]
-        wanted = [f"{prefix}__{name}" for prefix in (self._dialect, "default")]
-        for package in (*packages, *sorted({each.package for each in self._macros} - {*packages})):
-            for each in wanted:
-                found = next((m for m in self._macros if m.name == each and m.package == package), None)
-                if found:
-                    return self._call_macro(found)
+        wanted = [f"{prefix}__{name}" for prefix in ("default", self._dialect)]
+        packages = [macro_namespace, self._package]
+        found = [macro for macro in self._macros if macro.name in wanted]
+        if found:
+            return self._call_macro(max(found, key=lambda macro: _nearness(macro, packages, wanted)))
         raise NotRenderableError(f"no macro {name!r} for {self._dialect} is in the project or in dbt_packages")
 
     def _configure(self, *args: Mapping[str, Any], **values: Any) -> str:  # noqa: ANN401
@@ -231,6 +229,11 @@ class _ConfigCall:
 def _say(error: Exception) -> str:
     """The first line of an error; a package of macros has no better name in Jinja."""
     return (str(error).splitlines() or [type(error).__name__])[0].replace("'dict object'", "a package")
+
+
+def _nearness(macro: DbtMacro, packages: Sequence[str | None], names: Sequence[str]) -> tuple[int, int]:
+    """How well a macro fits: by its package, then by its name; later ones in both lists fit better."""
+    return packages.index(macro.package) if macro.package in packages else -1, names.index(macro.name)
 
 
 def _return(value: object = None) -> NoReturn:

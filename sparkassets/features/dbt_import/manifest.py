@@ -16,7 +16,7 @@ from sparkassets.features.dbt_import.dbt_nodes import (
     DbtTest,
     ImportNote,
 )
-from sparkassets.features.dbt_import.project_files import UNSUPPORTED, adapter_dialect, is_private_column
+from sparkassets.features.dbt_import.project_files import UNSUPPORTED, adapter_dialect, is_private_column, owner_name
 
 MANIFEST: Final = Path("target/manifest.json")
 _KINDS: Final = frozenset({"model", "seed", "snapshot"})
@@ -31,22 +31,12 @@ def read_manifest(path: Path, variables: Mapping[str, Any], dialect: str | None)
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         metadata = manifest["metadata"]
-        tests: dict[str, list[DbtTest]] = {}
-        notes = []
-        for node in manifest["nodes"].values():
-            if node["resource_type"] == "test" and node.get("test_metadata"):
-                tests.setdefault(str(node.get("attached_node")), []).append(_read_test(node))
-            elif node["resource_type"] == "test":
-                reason, remedy = "it is a query of its own", "a validation with `sql`"
-                notes.append(ImportNote(node["original_file_path"], 1, f"test {node['name']}", reason, remedy))
+        tests, notes = _read_tests(manifest)
         nodes = [_read_node(key, node, tests) for key, node in _parts(manifest)]
         macros = [
             DbtMacro(each["package_name"], each["name"], each["macro_sql"]) for each in manifest["macros"].values()
         ]
-        owners = {
-            each["name"]: str(each["owner"].get("name") or each["owner"].get("email") or "")
-            for each in manifest.get("groups", {}).values()
-        }
+        owners = {each["name"]: owner_name(each) for each in manifest.get("groups", {}).values()}
         adapter = dialect or adapter_dialect(str(metadata.get("adapter_type") or "spark"))
         notes += _list_unsupported(manifest)
         return DbtProject(metadata["project_name"], adapter, variables, nodes, owners, macros, notes)
@@ -74,21 +64,35 @@ def _read_node(key: str, node: Mapping[str, Any], tests: Mapping[str, list[DbtTe
         )
         for column in node["columns"].values()
     }
-    relation = (node.get("database"), node["schema"], node.get("identifier") or node.get("alias") or node["name"])
+    table = node.get("identifier") or node.get("alias") or node["name"]
+    text = {key: node.get(key) or "" for key in ("raw_code", "compiled_code", "description", "relation_name")}
     return DbtNode(
         node["resource_type"],
         name,
         node["original_file_path"],
         1,
-        text=node.get("raw_code") or "",
-        compiled=node.get("compiled_code") or "",
-        description=node.get("description") or "",
+        text=text["raw_code"],
+        compiled=text["compiled_code"],
+        description=text["description"],
         config={**node["config"], "tags": node.get("tags") or (), "meta": node.get("meta") or {}},
         columns=columns,
         tests=tuple(tests.get(key, ())),
-        relation=tuple(str(each) for each in relation if each),
-        compiled_relation=node.get("relation_name") or "",
+        relation=tuple(str(each) for each in (node.get("database"), node["schema"], table) if each),
+        compiled_relation=text["relation_name"],
     )
+
+
+def _read_tests(manifest: Mapping[str, Any]) -> tuple[dict[str, list[DbtTest]], list[ImportNote]]:
+    """Generic tests by their nodes, and notes on those that are queries."""
+    tests: dict[str, list[DbtTest]] = {}
+    notes = []
+    for node in manifest["nodes"].values():
+        if node["resource_type"] == "test" and node.get("test_metadata"):
+            tests.setdefault(str(node.get("attached_node")), []).append(_read_test(node))
+        elif node["resource_type"] == "test":
+            reason, remedy = "it is a query of its own", "a validation with `sql`"
+            notes.append(ImportNote(node["original_file_path"], 1, f"test {node['name']}", reason, remedy))
+    return tests, notes
 
 
 def _read_test(node: Mapping[str, Any]) -> DbtTest:

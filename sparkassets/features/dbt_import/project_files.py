@@ -74,7 +74,10 @@ def read_project_files(folder: Path, variables: Mapping[str, Any], dialect: str 
     Raises:
         InputError: There is no project, or a file of it cannot be read.
     """
-    return _ProjectReader(folder, variables, dialect).read_project()
+    try:
+        return _ProjectReader(folder, variables, dialect).read_project()
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{str(folder)!r} cannot be read as a dbt project: {error!r}") from error
 
 
 class _ProjectReader:
@@ -164,18 +167,20 @@ class _ProjectReader:
     def _read_properties(self, file: str, content: PlacedMap) -> Iterator[DbtNode]:
         """Remembers what the file says of models, seeds and snapshots; yields its sources."""
         for group in content.get("groups") or ():
-            owner = group.get("owner") or {}
-            self.owners[str(group["name"])] = str(owner.get("name") or owner.get("email") or "")
+            self.owners[str(group["name"])] = owner_name(group)
         for kind in ("model", "seed", "snapshot"):
             for patch in content.get(f"{kind}s") or ():
                 self.patches[kind, str(patch["name"])] = (file, patch)
+        self._report_unsupported(file, content)
+        for source in content.get("sources") or ():
+            for table in source.get("tables") or ():
+                yield self._source(file, source, table)
+
+    def _report_unsupported(self, file: str, content: PlacedMap) -> None:
         for key, (kind_text, reason, remedy) in UNSUPPORTED.items():
             if declared := content.get(key):
                 names = few([str(each.get("name")) for each in declared])
                 self._add_note(file, declared[0].line, f"{kind_text} {names}", reason, remedy)
-        for source in content.get("sources") or ():
-            for table in source.get("tables") or ():
-                yield self._source(file, source, table)
 
     def _source(self, file: str, source: PlacedMap, table: PlacedMap) -> DbtNode:
         name = f"{source['name']}.{table['name']}"
@@ -310,6 +315,12 @@ def is_private_column(column: Mapping[str, Any]) -> bool:
     """Whether the meta of a column says that it is personal data."""
     meta = {**(column.get("meta") or {}), **((column.get("config") or {}).get("meta") or {})}
     return any(meta.get(key) is True for key in ("pii", "contains_pii", "is_pii"))
+
+
+def owner_name(group: Mapping[str, Any]) -> str:
+    """Who owns a group; empty where only an unknown way of saying it does."""
+    owner = group.get("owner") or {}
+    return str(owner.get("name") or owner.get("email") or "")
 
 
 def _config_of(patch: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -19,9 +20,21 @@ _OWN_DIALECTS: Final = frozenset({"databricks", "spark"})
 _JINJA: Final = re.compile(r"\{[{%#]")
 _BLANK_LINES: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)+\n")
 _OVERLAPS: Final = {"MINUTE": "m", "HOUR": "h", "DAY": "d", "WEEK": "w", "MONTH": "mo"}
-_BOUND: Final = (
-    *(exp.Alias, exp.Cast, exp.Coalesce, exp.Column, exp.DataType, exp.From, exp.Identifier, exp.Interval, exp.Literal),
-    *(exp.Max, exp.Paren, exp.Select, exp.Sub, exp.Subquery, exp.Table, exp.TableAlias, exp.Var),
+_BOUND: Final = frozenset(
+    {
+        *(
+            exp.Alias,
+            exp.Cast,
+            exp.Coalesce,
+            exp.Column,
+            exp.DataType,
+            exp.From,
+            exp.Identifier,
+            exp.Interval,
+            exp.Literal,
+        ),
+        *(exp.Max, exp.Paren, exp.Select, exp.Sub, exp.Subquery, exp.Table, exp.TableAlias, exp.Var),
+    }
 )
 """Kinds of nodes in the highest value of a column, less an interval."""
 
@@ -125,11 +138,13 @@ def find_filter(everything: str, incremental: str, dialect: str) -> IncrementalF
 
 def _alias_relations(tree: exp.Expr, names: Sequence[str]) -> bool:
     """Gives relations by whose bare names columns are qualified these names as aliases; whether there were any."""
-    qualifiers = {column.table for column in tree.find_all(exp.Column)}
     is_aliased = False
     for table in tree.find_all(exp.Table):
         number = table.name.removeprefix(RELATION)
-        if number != table.name and not table.alias and (name := names[int(number)]) in qualifiers:
+        select = table.find_ancestor(exp.Select)
+        if number == table.name or table.alias or select is None:
+            continue
+        if (name := names[int(number)]) in {column.table for column in select.find_all(exp.Column)}:
             table.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
             is_aliased = True
     return is_aliased
@@ -149,10 +164,9 @@ def _has_tokens_of(text: str, other: str) -> bool:
 
 def _find_overlap(bound: exp.Expr) -> str | None:
     """The interval that is taken off the highest value, empty for none; None where it is no such value."""
-    highest = list(bound.find_all(exp.Max))
+    counts = Counter(type(node) for node in bound.walk())
     intervals = list(bound.find_all(exp.Interval))
-    is_simple = all(isinstance(node, _BOUND) for node in bound.walk())
-    if not is_simple or len(highest) != 1 or len(intervals) > 1 or len(list(bound.find_all(exp.Sub))) != len(intervals):
+    if not counts.keys() <= _BOUND or counts[exp.Max] != 1 or len(intervals) > 1 or counts[exp.Sub] != len(intervals):
         return None
     if not intervals:
         return ""
@@ -168,20 +182,15 @@ def _find_reference(column: exp.Column, comparison: exp.Expr) -> int | None:
     tables = _tables_of(select) if select is not None else []
     if column.table:
         tables = [table for table in tables if table.alias_or_name == column.table]
-    if len(tables) != 1 or not isinstance(tables[0], exp.Table):
-        return None
-    root = comparison.root()
-    ctes: dict[str, Any] = {cte.alias: cte.this for cte in root.find_all(exp.CTE)}
-    name = tables[0].name
-    while name in ctes:
-        inner = ctes.pop(name)
+    ctes: dict[str, Any] = {cte.alias: cte.this for cte in comparison.root().find_all(exp.CTE)}
+    while len(tables) == 1 and isinstance(tables[0], exp.Table):
+        name = tables[0].name
+        if name.startswith(RELATION):
+            return int(name.removeprefix(RELATION))
+        inner = ctes.pop(name, None)
         is_whole = isinstance(inner, exp.Select) and inner.is_star and not inner.args.get("where")
-        below = _tables_of(inner) if is_whole else []
-        if len(below) != 1 or not isinstance(below[0], exp.Table):
-            return None
-        name = below[0].name
-    number = name.removeprefix(RELATION)
-    return int(number) if number != name else None
+        tables = _tables_of(inner) if is_whole else []
+    return None
 
 
 def _tables_of(select: exp.Select) -> list[exp.Expr]:

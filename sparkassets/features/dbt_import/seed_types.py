@@ -21,7 +21,12 @@ _KINDS: Final[Mapping[str, Callable[[str], Any]]] = {
 
 
 def read_seed(path: Path, delimiter: str) -> tuple[list[str], list[list[str]]]:
-    """The header and the rows of a seed."""
+    """The header and the rows of a seed.
+
+    Raises:
+        OSError: There is no such file.
+        ValueError: It is empty, or not in UTF-8.
+    """
     with path.open(encoding="utf-8-sig", newline="") as file:
         header, *rows = csv.reader(file, delimiter=delimiter)
     return header, rows
