@@ -1,12 +1,13 @@
 """What `render` prints is what a run computes: the statements are executed by hand beside the run."""
 
 import datetime as dt
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from sparkassets import InputError, Project
+from sparkassets import InputError, Project, RunError
 
 pytestmark = pytest.mark.spark
 
@@ -81,6 +82,12 @@ def test_of_one_partition_only_its_rows(project, spark):
     assert by_hand(spark.newSession(), run) == [(dt.date(2025, 1, 2), "de", 4, "it's")]
     project.run(spark, select="daily")
     assert project.queries.show("daily", partition="2025-01-02,de").rows == ((dt.date(2025, 1, 2), "de", 4, "it's"),)
+
+
+def test_rows_of_a_query_with_two_columns_of_one_name_are_refused_in_a_sentence(project, spark):
+    (Path(project.spec.root) / "assets/rows.sql").write_text("SELECT *, 1 AS id FROM {{ inlets.landed }}\n")
+    with pytest.raises(RunError, match="rows: the result has the column 'id' more than once"):
+        Project.load(project.spec.root).queries.compute("rows", spark=spark)
 
 
 def test_a_function_is_computed_and_writes_nothing(project, spark):

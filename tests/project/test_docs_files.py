@@ -1,8 +1,10 @@
 """The files of projects as they stand in docs/ are valid, and say all that a project and an inlet can."""
 
+import ast
 import re
 
 import pytest
+import sqlglot
 import yaml
 
 from sparkassets.core.spec.inlet_models import InletMap
@@ -49,6 +51,18 @@ def test_every_key_of_an_inlet_is_among_the_gates():
 def test_assets_are_valid(name, project):
     for number, block in enumerate(each for each in code_blocks(name, "yaml") if each.text.startswith("asset:")):
         assert project(all_dot_yml=block.text), number
+
+
+def test_code_of_other_tools_beside_an_asset_is_whole():
+    python, sql = (code_blocks("docs/coming-from.md", language) for language in ("python", "sql"))
+    defined = [ast.parse(block.text).body for block in python]
+    assert [[each.name for each in body if isinstance(each, ast.FunctionDef)] for body in defined] == [
+        ["weekly_revenue", "revenue_is_positive"],
+        ["load_orders", "compute_revenue"],
+    ]
+    model = next(block.text for block in sql if block.text.startswith("MODEL"))
+    query = sqlglot.parse_one(model.partition(");\n")[2].replace("@", ":"))
+    assert query.named_selects == ["day", "revenue"]
 
 
 def test_sources_of_each_kind(project):

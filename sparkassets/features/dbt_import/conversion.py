@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import yaml
 
-from sparkassets.features.dbt_import.dbt_nodes import DbtNode, DbtProject, DbtTest, ImportNote
+from sparkassets.features.dbt_import.dbt_nodes import DbtColumn, DbtNode, DbtProject, DbtTest, ImportNote
 from sparkassets.features.dbt_import.dbt_rendering import (
     OWN_RELATION,
     RELATION,
@@ -23,7 +23,9 @@ from sparkassets.features.dbt_import.queries import (
     WHOLE_DIVISIONS,
     IncrementalFilter,
     convert_query,
+    convert_type,
     divides,
+    find_columns,
     find_filter,
 )
 from sparkassets.features.dbt_import.seed_types import holds_null_text, infer_types, read_seed
@@ -86,6 +88,8 @@ class _ProjectConverter:
         self.documents: dict[str, Document] = {}
         self.queries: dict[str, str] = {}
         self.converted: set[tuple[str, str]] = set()
+        self.rendered: dict[str, RenderedText] = {}
+        self.columns: dict[str, Sequence[str] | None] = {}
         self.reads: dict[str, set[str]] = {}
         self.renderer = DbtRenderer(
             project.name, project.variables, project.macros, dialect=project.dialect, documents={}
@@ -120,6 +124,7 @@ class _ProjectConverter:
             counts[node.kind] += 1
         for node in self.nodes:
             self._add_validations(node)
+            self._add_columns(node)
         for node in self.nodes:
             asset = self.assets[_key(node)]
             if _key(node) not in self.converted:
@@ -149,13 +154,11 @@ class _ProjectConverter:
         """The keys that say what an asset is."""
         meta = dict(node.config.get("meta") or {})
         owner = meta.pop("owner", None) or self.project.owners.get(str(node.config.get("group")))
-        described = {name: each.description for name, each in node.columns.items() if each.description}
-        extra = {**meta, **({"columns": described} if described else {})}
         keys: Document = {
             "description": node.description,
             "owner": str(owner or ""),
             "tags": [re.sub(r"\W", "_", str(tag)) for tag in _list_names(node.config.get("tags"))],
-            "extra": extra,
+            "extra": meta,
         }
         return {"asset": asset, **{key: value for key, value in keys.items() if value}}
 
@@ -183,6 +186,7 @@ class _ProjectConverter:
         keys = self._convert_snapshot(node) if node.kind == "snapshot" else self._convert_model(node, rendered, inlets)
         self.queries[asset] = convert_query(rendered, inlets, asset, dialect=self.project.dialect)
         self.reads[asset] = set(inlets)
+        self.rendered[asset] = rendered
         if self.project.dialect in WHOLE_DIVISIONS and divides(rendered.text, self.project.dialect):
             reason = f"{self.project.dialect} divides whole numbers into whole numbers, Spark does not"
             self._add_note(node, f"`/` in {node.name}", reason, "`a div b` where whole numbers are meant")
@@ -302,6 +306,42 @@ class _ProjectConverter:
             self._add_note(node, f"hard_deletes of {node.name}", "rows that are gone stay current", "`delete_when`")
         upsert = {"keys": keys, "newest_by": str(config["updated_at"]), "history": history}
         return {"strategy": "every_instance", "write": {"upsert": upsert}}
+
+    def _add_columns(self, node: DbtNode) -> None:
+        """What is said of the columns; those that the query is not known to yield are reported."""
+        asset = self.assets[_key(node)]
+        document, known = self.documents[asset], self._find_columns(asset)
+        columns: Document = dict(document.get("columns") or {})
+        for name, column in node.columns.items():
+            said = {"description": column.description, "pii": column.is_private}
+            own = columns.get(name) or self._contract_type(node, column)
+            entry = {key: value for key, value in {"type": own, **said}.items() if value}
+            if entry and asset in self.queries and (known is None or name.lower() not in known):
+                reason = "it is described, but not known to be among the columns of its query"
+                self._add_note(node, f"column {node.name}.{name}", reason, "`columns`")
+            elif entry:
+                columns[name] = own if entry.keys() == {"type"} else entry
+        if columns:
+            document["columns"] = columns
+
+    def _contract_type(self, node: DbtNode, column: DbtColumn) -> str:
+        """The type that an enforced contract gives to a column; empty without one."""
+        contract = node.config.get("contract")
+        is_enforced = isinstance(contract, dict) and contract.get("enforced") is True
+        return convert_type(column.type, self.project.dialect) if is_enforced else ""
+
+    def _find_columns(self, asset: str) -> Sequence[str] | None:
+        """The columns of an asset in lower case; None where they are unknown."""
+        if asset not in self.columns:
+            self.columns[asset] = None
+            rendered = self.rendered.get(asset)
+            if rendered is None:
+                found: Sequence[str] | None = list(self.documents.get(asset, {}).get("columns", ())) or None
+            else:
+                upstream = [self._find_columns(self._inlet(kind, name)) for kind, name in rendered.references]
+                found = find_columns(rendered.text, upstream, self.project.dialect)
+            self.columns[asset] = None if found is None else [name.lower() for name in found]
+        return self.columns[asset]
 
     def _add_validations(self, node: DbtNode) -> None:
         """Validations of a node; those of what others write become rules of the inlets that read it."""

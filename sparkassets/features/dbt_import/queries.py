@@ -10,6 +10,7 @@ from typing import Any, Final
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.qualify import qualify
 
 from sparkassets.features.dbt_import.dbt_rendering import OWN_RELATION, RELATION, NotRenderableError, RenderedText
 from sparkassets.frozen import frozen
@@ -94,6 +95,14 @@ def convert_query(rendered: RenderedText, inlets: Sequence[str], own: str, *, di
     return re.sub(rf"`?\b{OWN_RELATION}\b`?", f"{{{{ outlets.{own} }}}}", converted) + "\n"
 
 
+def convert_type(text: str, dialect: str) -> str:
+    """A type in Spark's SQL; empty where it is unknown."""
+    try:
+        return exp.DataType.build(text, dialect=dialect).sql(dialect="spark") if text else ""
+    except SqlglotError:
+        return ""
+
+
 def convert_condition(text: str, dialect: str) -> str:
     """A condition of a test in Spark's SQL.
 
@@ -134,6 +143,25 @@ def find_filter(everything: str, incremental: str, dialect: str) -> IncrementalF
     if partial.sql() != full.sql():
         return None
     return IncrementalFilter(reference, column.name, overlap, isinstance(comparison, exp.GTE))
+
+
+def find_columns(text: str, relations: Sequence[Sequence[str] | None], dialect: str) -> list[str] | None:
+    """The columns that a query yields; None where a star stands for unknown ones.
+
+    Args:
+        text: The query.
+        relations: The columns of each of its relations, None where they are unknown.
+        dialect: Its SQL.
+    """
+    schema: dict[str, object] = {
+        f"{RELATION}{at}": dict.fromkeys(names, "text") for at, names in enumerate(relations) if names
+    }
+    try:
+        qualified = qualify(parse_query(text, dialect), schema=schema, dialect=dialect, validate_qualify_columns=False)
+    except SqlglotError:
+        return None
+    names = qualified.named_selects if isinstance(qualified, exp.Query) else []
+    return None if "*" in names or not all(names) else names
 
 
 def _alias_relations(tree: exp.Expr, names: Sequence[str]) -> bool:

@@ -78,6 +78,8 @@ def test_tests_become_validations_and_descriptions_tags_and_owners_are_carried(i
     orders = document(folder, "stg_orders")
     assert orders["description"] == "One row for each order that costs something."
     assert orders["tags"] == ["staging"]
+    assert orders["columns"] == {"order_id": {"description": "Number of the order."}}
+    assert document(folder, "stg_customers")["columns"] == {"name": {"pii": True}}
     assert orders["validations"] == [
         {"unique": ["order_id"]},
         {"not_null": ["order_id"]},
@@ -85,6 +87,24 @@ def test_tests_become_validations_and_descriptions_tags_and_owners_are_carried(i
         {"foreign_key": {"customer": "stg_customers.customer"}, "where": "amount > 0"},
     ]
     assert orders["inlets"]["raw_orders"]["validations"] == [{"unique": ["id"]}, {"not_null": ["id"]}]
+
+
+def test_described_columns_are_those_that_the_query_yields(imported):
+    properties = (
+        "models:\n  - name: order_log\n    columns:\n      - {name: status, description: Its state}\n"
+        "      - {name: gone, description: Left}\n  - name: all_orders\n    config: {contract: {enforced: true}}\n"
+        "    columns: [{name: ORDER_ID, data_type: bigint}, {name: status, data_type: text, description: x}]\n"
+        "seeds:\n  - name: raw_customers\n    columns: [{name: id, description: Its letter}]\n"
+    )
+    query = "with o as (select * from {{ ref('stg_orders') }}) select o.* exclude (customer, amount) from o"
+    folder = imported({"models/marts/more.yml": properties, "models/marts/all_orders.sql": query})
+    assert document(folder, "order_log")["columns"] == {"status": {"description": "Its state"}}
+    assert document(folder, "all_orders")["columns"] == {
+        "ORDER_ID": "BIGINT",
+        "status": {"type": "STRING", "description": "x"},
+    }
+    assert document(folder, "raw_customers")["columns"]["id"] == {"type": "string", "description": "Its letter"}
+    assert "column order_log.gone | it is described, but not known" in (folder / "IMPORTED.md").read_text()
 
 
 def test_queries_are_in_sparks_sql_and_as_written_where_nothing_changes(imported):
