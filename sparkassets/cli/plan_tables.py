@@ -232,8 +232,8 @@ def _print_outcomes(summary: Summary, project: ProjectSpec, terminal: Terminal) 
             print_failure(result.asset, result.error, terminal, hint=result.hint, details=result.details)
         elif result.skipped:
             print_skipped(result.asset, result, project, terminal)
-    if any(result.status == "failed" for result in summary.runs):
-        terminal.print(f"  help: {TROUBLESHOOTING}#runs")
+    for topic in dict.fromkeys(result.topic for result in summary.runs if result.status == "failed"):
+        terminal.print(f"  help: {TROUBLESHOOTING}#{topic}")
     for result in summary.withheld:
         partitions = partitions_text(result.asset, result.withheld, project) or few(result.held)
         print_withheld(f"{result.asset} {partitions}".rstrip(), result, project, terminal)

@@ -11,6 +11,7 @@ from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few, join_nonempty
 from sparkassets.core.planner.plan import AssetLateness, AssetNote, Waiting, note_table, waiting_table
 from sparkassets.core.runs import ReportedRun
+from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 
 Status = Literal["success", "failed", "skipped", "withheld", "replanned", "cancelled", "superseded"]
@@ -32,6 +33,7 @@ class RunResult(ReportedRun):
         seconds: From the start of its work to its record.
         held: Keys ``A..B`` of the withheld partitions; filled only by a `Project`.
         deleted: How many stored rows a merge by keys deleted.
+        topic: Of a failure, the section of docs/troubleshooting.md about it.
     """
 
     run: str
@@ -40,6 +42,7 @@ class RunResult(ReportedRun):
     attempts: int = 1
     held: tuple[str, ...] = field(default=(), compare=False)
     deleted: int = 0
+    topic: str = RunError.topic
 
     @property
     def withheld_by(self) -> str:

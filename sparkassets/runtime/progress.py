@@ -12,7 +12,7 @@ from typing import Protocol
 from sparkassets.core.journal.state import State
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.results import RunResult, Summary
-from sparkassets.errors import SparkAssetsError, describe_error
+from sparkassets.errors import RunError, SparkAssetsError, describe_error
 from sparkassets.frozen import frozen
 
 MOST_FAILURES = 3
@@ -27,11 +27,13 @@ class FailureExplanation:
         error: Its first line.
         hint: What to do about it.
         details: Name of the file that holds the whole of it; empty where none could be written.
+        topic: The section of docs/troubleshooting.md about it.
     """
 
     error: str = ""
     hint: str = ""
     details: str = ""
+    topic: str = RunError.topic
 
 
 class RunFailedError(SparkAssetsError):

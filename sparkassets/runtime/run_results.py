@@ -38,6 +38,7 @@ def build_result(
                 error=failure.error,
                 hint=failure.hint,
                 details=failure.details,
+                topic=failure.topic,
             )
     return result
 

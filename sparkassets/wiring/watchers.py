@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sparkassets.core.phrases import escape_unwritable
 from sparkassets.core.spec.project_spec import ProjectSpec
-from sparkassets.errors import SparkAssetsError, describe_error
+from sparkassets.errors import RunError, SparkAssetsError, describe_error
 from sparkassets.features.telemetry.run_logs import LOG_CHARACTERS, RunLogs, append
 from sparkassets.runtime.progress import FailureExplanation
 from sparkassets.wiring.host import SystemClock, find_cache_folder
@@ -86,16 +86,17 @@ def explain_failure(project: ProjectSpec, run: str, error: BaseException) -> Fai
 
     if issubclass(type(error), SparkAssetsError) and isinstance(error, SparkAssetsError):
         text, hint = str(error.args[0]).strip().partition("\n")[0], error.hint or ""
+        topic = error.topic
     else:
-        text, hint = describe_error(error), ""
+        text, hint, topic = describe_error(error), "", RunError.topic
     variables = project.variables
     text, hint = (escape_unwritable(redact(part, variables=variables)) for part in (text, hint))
     file = log_folder(project) / f"{run}.log"
     try:
         append(file, redact(_format_traceback(error), variables=variables))
     except OSError:
-        return FailureExplanation(text, hint)
-    return FailureExplanation(text, hint, str(file))
+        return FailureExplanation(text, hint, topic=topic)
+    return FailureExplanation(text, hint, str(file), topic)
 
 
 def _format_traceback(error: BaseException) -> str:

@@ -85,7 +85,7 @@ def test_a_failure_has_its_first_line_and_the_name_of_the_log():
         "",
         "delays failed: ValueError: bad day",
         "  details: /state/logs/delays-1.log",
-        "  help: docs/troubleshooting.md#runs",
+        "  help: docs/troubleshooting.md#run-failed",
         "",
         "waits:",
         "  asset   reason",
@@ -97,6 +97,12 @@ def test_a_failure_names_its_asset_once():
     failed = result("delays", "failed", error="delays: the result has no column 'day'")
     lines = shown(print_summary, Summary((failed,), ())).splitlines()
     assert lines[-2] == "delays failed: the result has no column 'day'"
+
+
+def test_each_kind_of_failure_names_its_section_once():
+    failed = [result(name, "failed", error="late", topic=topic) for name, topic in (("a", "x"), ("b", "y"), ("c", "x"))]
+    lines = shown(print_summary, Summary(tuple(failed), ())).splitlines()
+    assert lines[-2:] == ["  help: docs/troubleshooting.md#x", "  help: docs/troubleshooting.md#y"]
 
 
 def test_nothing_due_is_one_line_and_quiet_assets_are_not_listed():
