@@ -1,4 +1,4 @@
-"""How long the tests look for what is random: ``FUZZ_COUNT=2000`` looks thirty times as long, and elsewhere."""
+"""How long the tests look for what is random: ``FUZZ_COUNT=2000`` looks fifty times as long, and elsewhere."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hypothesis import HealthCheck, Phase, settings
 WHOLE = 200
 """The mutated projects that a test's own number of examples goes with."""
 
-USUAL = 60
+USUAL = 40
 """The mutated projects of a usual run; all else that is random and takes long is in proportion to them."""
 
 COUNT = int(os.environ.get("FUZZ_COUNT", USUAL))
 
 
 def examples(whole: int) -> int:
-    """How many examples to look at, which in a usual run are three tenths of ``whole``; at least one."""
+    """How many examples to look at, which in a usual run are a fifth of ``whole``; at least one."""
     return max(1, whole * COUNT // WHOLE)
 
 

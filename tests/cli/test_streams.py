@@ -35,10 +35,7 @@ def typed(shop):
     ("arguments", "expected"),
     [
         ("schema | true", (141, "", "")),
-        ("plan | true", (141, "", "")),
         ("plan >&-", (0, "", "")),
-        ("plan >&- 2>&-", (0, "", "")),
-        ("explain nobody 2>&-", (2, "", "")),
         ("explain nobody --json 2>&- | head -c 1", (2, "{", "")),
         pytest.param(*("plan >/dev/full", (1, "", NO_SPACE)), marks=FULL),
         pytest.param("explain nobody 2>/dev/full", (2, "", ""), marks=FULL),
