@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         VolumeEstimator,
     )
     from sparkassets.runtime.leases import LeaseMonitor
+    from sparkassets.runtime.ledger import JournalLedger
     from sparkassets.runtime.progress import FailureExplanation, Watchers
 
 
@@ -53,6 +54,7 @@ class Adapters:
         sample_table: Returns at most so many rows of an asset's table as it is now, of these partitions.
         sample_computation: Returns at most so many rows of what an engine described, computing them.
         sinks: Listeners to every commit to the journal.
+        end_invocation: Called with the journal once an invocation has nothing left to run.
         make_watchers: Makes the watchers of an invocation.
         for_project: Makes the adapters of another project on the same machine; None if there can be none.
         list_folders: Lists the folders in a folder; empty if it does not exist.
@@ -80,6 +82,7 @@ class Adapters:
     sample_computation: Callable[[RunComputation, int], RowSample]
     sinks: Sequence[Sink] = ()
     make_watchers: Watchers = tuple
+    end_invocation: Callable[[JournalLedger], None] = lambda _: None
     for_project: Callable[[ProjectSpec], Adapters] | None = None
     list_folders: Callable[[str, str], Sequence[str]] = lambda _place, _name: ()
     remove_folder: Callable[[str, str], None] = lambda _place, _name: None

@@ -115,6 +115,7 @@ class WorkRunner:
         try:
             with context.wait_for_sinks(), watched.watch_invocation() as ending:
                 summary = ending.summary = summary_with_keys(driver.run_works(works), context.spec)
+                adapters.end_invocation(driver.ledger)
                 ending.state = driver.ledger.state
         finally:
             self._driver = None

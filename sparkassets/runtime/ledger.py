@@ -128,6 +128,11 @@ class JournalLedger:
         """The newest ``most`` entries of this kind and asset in the whole journal, oldest of them first."""
         return [from_row(row) for row in self._store.read_history(HistoryQuery(kinds=[kind], asset=asset, last=most))]
 
+    def entries_after(self, seq: int, kinds: Sequence[str]) -> list[NumberedEntry]:
+        """The entries of these kinds after a number, up to the state, as far as they are kept; ascending."""
+        query = HistoryQuery(kinds=kinds, after_seq=seq, up_to_seq=self.state.seq)
+        return [from_row(row) for row in self._store.read_history(query)]
+
     def maintain(self, *, ending: bool = False) -> None:
         """Writes a snapshot once the tail is long enough to be worth it, and lets the store clean up its files.
 

@@ -33,7 +33,7 @@ from sparkassets.wiring.host import (
     process_name,
     user_name,
 )
-from sparkassets.wiring.sinks import make_sinks
+from sparkassets.wiring.sinks import make_digests, make_sinks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -193,6 +193,7 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[s
         list_folders=_list_folders,
         remove_folder=_remove_folder,
         sinks=(*sinks, *make_sinks(spec, secrets)),
+        end_invocation=make_digests(spec, secrets, clock),
         lend_session=session.lend,
         close=session.close,
     )

@@ -12,7 +12,8 @@ from sparkassets.core.spec.project_spec import ProjectSpec
 
 if TYPE_CHECKING:
     from sparkassets.features.openlineage.facet_builder import Columns
-    from sparkassets.ports import Sink
+    from sparkassets.ports import Clock, Sink
+    from sparkassets.runtime.ledger import JournalLedger
 
 OPENLINEAGE_FILE: Final = "openlineage.yml"
 
@@ -31,6 +32,15 @@ def make_sinks(spec: ProjectSpec, environment: Mapping[str, str] = os.environ) -
 
         sinks += map(RegisteredSink, spec.sinks)
     return tuple(sinks)
+
+
+def make_digests(spec: ProjectSpec, environment: Mapping[str, str], clock: Clock) -> Callable[[JournalLedger], None]:
+    """What sends the digests of notifications that are due at the end of an invocation; does nothing without any."""
+    if not any(rule.digest is not None for asset in spec.assets.values() for rule in asset.notify):
+        return lambda _: None
+    from sparkassets.features.notifications.digests import DigestSender
+
+    return DigestSender(spec, environment, clock).send_due
 
 
 def is_openlineage_configured() -> bool:

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from sparkassets.core.iterations import RetiredEntry
+from sparkassets.core.journal.digest_marks import DigestEntry
 from sparkassets.core.journal.fold_specs import FoldSpec
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.journal.table_findings import TargetEntry
@@ -443,6 +444,7 @@ Entry = (
     | RetiredEntry
     | LateEntry
     | SilenceEntry
+    | DigestEntry
     | TickPassedEntry
 )
 

@@ -27,6 +27,7 @@ from sparkassets.core.journal.asset_records import (
     PromotedPartitions,
     TableLoss,
 )
+from sparkassets.core.journal.digest_marks import DigestMark
 from sparkassets.core.journal.entries import (
     ClaimEntry,
     EventEntry,
@@ -376,6 +377,7 @@ class State:
             a leaf of the asset's condition.
         triggered: Dataset to the assets that its events trigger, or triggered before their condition changed; their
             unused events are kept.
+        digests: How far each digest of notifications was sent, by its name.
     """
 
     journal_id: str = ""
@@ -385,6 +387,7 @@ class State:
     datasets: Mapping[str, DatasetState] = field(default_factory=dict)
     consumers: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     triggered: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    digests: Mapping[str, DigestMark] = field(default_factory=dict)
 
     def dataset(self, uri: str) -> DatasetState:
         """The dataset's state; an empty one for an unknown URI."""

@@ -23,7 +23,7 @@ from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.core.timetables.tick_timetable import TickTimetable
 from sparkassets.core.timetables.ticks import every_ticks
-from sparkassets.core.timetables.timetable import InstantIntervals, TimetableError
+from sparkassets.core.timetables.timetable import InstantIntervals, Timetable, TimetableError
 from sparkassets.errors import InputError
 
 _TIME_OF_DAY: Final = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
@@ -178,8 +178,27 @@ def _compile_rule(
         if text is not None:
             _check_template(at / key, text)
     return NotifyRule(
-        on, to, _compile_hook(at / "python", keys.python, project, modules), keys.title or "", keys.template or ""
+        on,
+        to,
+        _compile_hook(at / "python", keys.python, project, modules),
+        keys.title or "",
+        keys.template or "",
+        _compile_digest(at / "digest", keys.digest, timezone=project.timezone),
     )
+
+
+def _compile_digest(at: DocumentPlace, written: str | None, *, timezone: str) -> Timetable | None:
+    """When a digest is sent; None where there is none, or where it is wrong, which becomes a problem."""
+    if written is None:
+        return None
+    time_of_day = _TIME_OF_DAY.fullmatch(written.strip())
+    cron = written if time_of_day is None else f"{int(time_of_day[2])} {int(time_of_day[1])} * * *"
+    try:
+        return parse_timetable({"at": cron}, timezone=timezone)
+    except TimetableError as error:
+        expected = "expected a time of day such as 08:00, or a cron such as '0 8 * * MON'"
+        at.add_problem(f"'digest' of 'notify' is {written!r}; {expected}", hint=error.hint)
+        return None
 
 
 def _compile_hook(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Literal
 
@@ -24,7 +24,7 @@ from sparkassets.core.timetables import Timetable
 from sparkassets.core.validations import ValidationRule, rules_digest
 from sparkassets.core.writes import WriteMode
 from sparkassets.errors import FileLocation
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 OnUpdate = Literal["rerun", "ignore"]
 OnRemoved = Literal["keep", "rerun"]
@@ -278,6 +278,7 @@ class NotifyRule:
         to: Variables of the environment that hold the receivers' URLs, which no spec does.
         hook: A function that is given the message.
         title, template: Jinja templates; empty for the usual ones.
+        digest: At whose ticks everything since the tick before is sent as one message; None sends it at once.
     """
 
     on: tuple[NotifyOn, ...]
@@ -285,6 +286,14 @@ class NotifyRule:
     hook: PythonBody | None = None
     title: str = ""
     template: str = ""
+    digest: Timetable | None = None
+
+    def by_receiver(self) -> Iterator[tuple[str, NotifyRule]]:
+        """Each receiver, by its variable or function, with the rule for it alone."""
+        if self.hook is not None:
+            yield f"{self.hook.module}:{self.hook.function}", replace(self, to=())
+        for name in self.to:
+            yield name, replace(self, to=(name,), hook=None)
 
 
 @frozen

@@ -121,6 +121,13 @@ class NotifyMap(StrictMap):
     python: Maybe[FunctionText] = Field(
         default=None, description="Function that receives the message, as package.module:function."
     )
+    digest: Maybe[Text] = Field(
+        default=None,
+        description=(
+            "One message at this time of day in the project's zone, such as 08:00, or at the ticks of a cron, with "
+            "everything since the one before. Default: a message at the end of each invocation."
+        ),
+    )
     title: Maybe[Text] = Field(default=None, description="Title of the message, a Jinja template.")
     template: Maybe[Text] = Field(default=None, description="Text of the message, a Jinja template.")
 

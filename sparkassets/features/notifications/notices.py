@@ -47,7 +47,7 @@ class AssetNotice:
 
 
 @frozen
-class _AssetTrouble:
+class AssetTrouble:
     """Partitions of an asset that failed, or that are withheld.
 
     Attributes:
@@ -84,8 +84,8 @@ class _FollowedAsset:
         after: Troubles after the latest commit.
     """
 
-    before: list[_AssetTrouble]
-    after: tuple[_AssetTrouble, ...]
+    before: list[AssetTrouble]
+    after: tuple[AssetTrouble, ...]
     is_silent: bool = False
     ran: bool = False
     late: LateEntry | None = None
@@ -113,7 +113,7 @@ class NoticeCollector:
         self.is_run |= bool(reported_entries)
         for name in dict.fromkeys(each.entry.asset for each in entries if hasattr(each.entry, "asset")):
             if name is not None and name in after:
-                self._follow(name, _find_told(before[name]) if name in before else (), _find_troubles(after[name]))
+                self._follow(name, _find_told(before[name]) if name in before else (), find_troubles(after[name]))
                 silence = after[name].silence
                 self._assets[name].is_silent = silence is not None and silence.covers(to_unix(entries[-1].at))
         for entry in reported_entries:
@@ -126,7 +126,7 @@ class NoticeCollector:
                 case LateEntry():
                     followed.late = entry
 
-    def _follow(self, name: str, before: tuple[_AssetTrouble, ...], after: tuple[_AssetTrouble, ...]) -> None:
+    def _follow(self, name: str, before: tuple[AssetTrouble, ...], after: tuple[AssetTrouble, ...]) -> None:
         """Keeps an asset's troubles before this invocation and after the latest commit.
 
         A trouble that appeared between two commits of this driver comes from another driver, so it counts as earlier.
@@ -150,20 +150,20 @@ class NoticeCollector:
         ]
 
 
-def _find_told(state: AssetState) -> tuple[_AssetTrouble, ...]:
+def _find_told(state: AssetState) -> tuple[AssetTrouble, ...]:
     """The current troubles of an asset that people were notified of: not those that came up while it was silenced."""
     silence = state.silence
-    return tuple(each for each in _find_troubles(state) if silence is None or not silence.covers(each.at))
+    return tuple(each for each in find_troubles(state) if silence is None or not silence.covers(each.at))
 
 
-def _find_troubles(state: AssetState) -> tuple[_AssetTrouble, ...]:
+def find_troubles(state: AssetState) -> tuple[AssetTrouble, ...]:
     """The current troubles of an asset by its state."""
     failures = (
-        _AssetTrouble("failure", each.partitions, each.token, each.run, each.error, each.planned)
+        AssetTrouble("failure", each.partitions, each.token, each.run, each.error, each.planned)
         for each in state.failed
     )
     withheld = (
-        _AssetTrouble(
+        AssetTrouble(
             "withheld",
             each.partitions,
             each.token,
@@ -204,15 +204,15 @@ def _find_notices(asset: AssetSpec, followed: _FollowedAsset) -> Iterator[AssetN
                 owner=asset.owner,
             )
     if followed.late is not None and asset.deadlines is not None:
-        yield _make_lateness_notice(asset, followed.late)
+        yield make_lateness_notice(asset, followed.late)
 
 
-def _join_partitions(troubles: Iterable[_AssetTrouble]) -> PartitionSet:
+def _join_partitions(troubles: Iterable[AssetTrouble]) -> PartitionSet:
     """All partitions of these troubles."""
     return PartitionSet.union(each.partitions for each in troubles)
 
 
-def _make_lateness_notice(asset: AssetSpec, late: LateEntry) -> AssetNotice:
+def make_lateness_notice(asset: AssetSpec, late: LateEntry) -> AssetNotice:
     """The notice that the asset is late, or no longer late."""
     label, deadline = (
         label_partitions(late.partitions, asset.partitioning),
@@ -223,21 +223,26 @@ def _make_lateness_notice(asset: AssetSpec, late: LateEntry) -> AssetNotice:
     return AssetNotice("late", asset.name, label, f"expected by {deadline}", owner=asset.owner)
 
 
-def _label_interval(asset: AssetSpec, item: _AssetTrouble) -> str:
+def _label_interval(asset: AssetSpec, item: AssetTrouble) -> str:
     """A label of the instance; empty where the asset has none, or its interval is unknown."""
     if not item.is_instance or item.interval is None:
         return ""
     return "..".join(format_zoned(from_unix(at), asset.timezone) for at in item.interval)
 
 
-def _is_same_trouble(trouble: _AssetTrouble, other: _AssetTrouble) -> bool:
+def _is_same_trouble(trouble: AssetTrouble, other: AssetTrouble) -> bool:
     """Whether both are the same trouble, so that it is reported once.
 
     Numbers in the texts are ignored: ports, times and counts differ every time. Different instances are never the same.
     """
     if trouble.is_instance and (trouble.interval != other.interval or trouble.interval is None):
         return trouble.token == other.token
-    return trouble.kind == other.kind and _NUMBER_PATTERN.sub("", trouble.text) == _NUMBER_PATTERN.sub("", other.text)
+    return trouble.kind == other.kind and text_without_numbers(trouble.text) == text_without_numbers(other.text)
+
+
+def text_without_numbers(text: str) -> str:
+    """The text without what differs each time: ports, times and counts."""
+    return _NUMBER_PATTERN.sub("", text)
 
 
 MOST_LISTED_NOTICES: Final = 20
@@ -285,10 +290,10 @@ def build_messages(
     notices_by_rule: list[tuple[NotifyRule, dict[AssetNotice, None]]] = []
     for notice in notices:
         for rule in project.assets[notice.asset].notify:
-            if notice.kind in rule.on:
+            if notice.kind in rule.on and rule.digest is None:
                 _notices_by_rule(replace(rule, on=()), notices_by_rule)[notice] = None
     for rule, rule_notices in notices_by_rule:
-        yield rule, _build_message(rule, tuple(rule_notices), project)
+        yield rule, build_message(rule, tuple(rule_notices), project)
 
 
 def _notices_by_rule(
@@ -305,7 +310,7 @@ def _notices_by_rule(
     return collected[-1][1]
 
 
-def _build_message(rule: NotifyRule, notices: tuple[AssetNotice, ...], project: ProjectSpec) -> NotificationMessage:
+def build_message(rule: NotifyRule, notices: tuple[AssetNotice, ...], project: ProjectSpec) -> NotificationMessage:
     """The message of a rule about these notices; if its template fails, the default text with the problem."""
     default_title = _default_title(notices, project)
     try:

@@ -80,10 +80,9 @@ class NotifyCommands:
 
     def _receivers(self) -> dict[str, NotifyRule]:
         """Each receiver and function of all rules once, by its name, as a rule that has nothing else."""
-        receivers: dict[str, NotifyRule] = {}
-        for rule in (rule for asset in self._context.spec.assets.values() for rule in asset.notify):
-            alone = replace(rule, on=(), to=(), title="", template="")
-            if rule.hook is not None:
-                receivers[f"{rule.hook.module}:{rule.hook.function}"] = alone
-            receivers |= {name: replace(alone, to=(name,), hook=None) for name in rule.to}
-        return receivers
+        return {
+            name: replace(alone, on=(), title="", template="", digest=None)
+            for asset in self._context.spec.assets.values()
+            for rule in asset.notify
+            for name, alone in rule.by_receiver()
+        }

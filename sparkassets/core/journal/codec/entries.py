@@ -25,6 +25,7 @@ from sparkassets.core.journal.codec.rows import (
     stored_partitions,
     unbind_spec,
 )
+from sparkassets.core.journal.digest_marks import DigestEntry
 from sparkassets.core.journal.entries import (
     BackfillEntry,
     ClaimEntry,
@@ -90,6 +91,7 @@ _FORMS: Mapping[str, _Form] = {
     "retired": _Form(RetiredEntry),
     "late": _Form(LateEntry, parts="partitions"),
     "silence": _Form(SilenceEntry),
+    "digest": _Form(DigestEntry, ()),
     "tick": _Form(TickPassedEntry),
 }
 _KINDS: Mapping[type[Entry], str] = {form.entry: kind for kind, form in _FORMS.items()}

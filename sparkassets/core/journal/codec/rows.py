@@ -48,7 +48,7 @@ class JournalRow:
 
 @frozen
 class SnapshotRow:
-    """One row of ``<state>/watermarks``: the state of an asset, or of a dataset where ``asset`` is None.
+    """One row of ``<state>/watermarks``: the state of an asset, of a dataset, or of neither of what belongs to none.
 
     Attributes:
         seq, commit: The journal's sequence and commit number that the row stands for; equal in all rows of a snapshot.

@@ -27,6 +27,7 @@ from sparkassets.core.journal.codec.rows import (
     stored_partitions,
     unbind_spec,
 )
+from sparkassets.core.journal.digest_marks import DigestMark
 from sparkassets.core.journal.recent_events import EventPack, RecentEvents
 from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, State
 from sparkassets.core.partitions import StampedPartitions
@@ -36,10 +37,11 @@ from sparkassets.frozen import replace
 
 
 def encode(state: State) -> list[SnapshotRow]:
-    """The rows of ``state``: assets first, then datasets."""
+    """The rows of ``state``: assets first, then datasets, then one of neither for what the project as a whole has."""
     return [
         *(_encode_asset(asset, state) for asset in state.assets.values()),
         *(_encode_dataset(dataset, state) for dataset in state.datasets.values()),
+        *([_encode_digests(state)] if state.digests else []),
     ]
 
 
@@ -51,6 +53,7 @@ def decode(rows: Iterable[SnapshotRow], *, journal_id: str) -> State:
     """
     assets: dict[str, AssetState] = {}
     datasets: dict[str, DatasetState] = {}
+    digests: Mapping[str, DigestMark] = {}
     seq = commit = 0
     for row in rows:
         seq, commit = row.seq, row.commit
@@ -58,6 +61,8 @@ def decode(rows: Iterable[SnapshotRow], *, journal_id: str) -> State:
             body = decode_body(row, "dataset" if row.asset is None else "asset", what="the snapshot")
             if row.asset is not None:
                 assets[row.asset] = _decode_asset(row.asset, row, body)
+            elif row.uri is None:
+                digests = from_plain(body["digests"], dict[str, DigestMark])
             else:
                 datasets[row.uri or ""] = _decode_dataset(row.uri or "", row, body)
         except (ValueError, KeyError, TypeError, IndexError, msgspec.MsgspecError) as error:
@@ -71,6 +76,7 @@ def decode(rows: Iterable[SnapshotRow], *, journal_id: str) -> State:
         datasets,
         _consumers_by_dataset(sorted_assets),
         _triggered_by_dataset(sorted_assets),
+        digests,
     )
 
 
@@ -189,6 +195,12 @@ def _encode_dataset(dataset: DatasetState, state: State) -> SnapshotRow:
         **partition_columns(dataset.coverage),
         body=encode_body(body),
     )
+
+
+def _encode_digests(state: State) -> SnapshotRow:
+    """The snapshot's row of how far digests were sent."""
+    body = encode_body({"digests": to_plain(state.digests)})
+    return SnapshotRow(None, None, None, state.seq, state.commit, body=body)
 
 
 def _decode_dataset(uri: str, row: SnapshotRow, body: dict[str, Any]) -> DatasetState:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sparkassets.core.iterations import RetiredEntry
+from sparkassets.core.journal.digest_marks import DigestEntry
 from sparkassets.core.journal.entries import (
     BackfillEntry,
     ClaimEntry,
@@ -68,5 +69,6 @@ _HANDLERS: Mapping[type[Entry], Callable[[FoldWorkspace, Any, NumberedEntry], No
     RetiredEntry: iterations.fold_retirement,
     LateEntry: runs.fold_lateness,
     SilenceEntry: runs.fold_silence,
+    DigestEntry: runs.fold_digest,
     TickPassedEntry: runs.fold_passed_tick,
 }

@@ -14,6 +14,7 @@ from sparkassets.core.journal.asset_records import (
     LastRun,
     promoted_after_run,
 )
+from sparkassets.core.journal.digest_marks import DigestEntry, DigestMark
 from sparkassets.core.journal.entries import (
     NOT_TRIED,
     ClaimEntry,
@@ -98,6 +99,12 @@ def fold_silence(work: FoldWorkspace, entry: SilenceEntry, numbered: NumberedEnt
     since = known.since if known is not None and known.covers(now) else now
     silence = AssetSilence(since, entry.until, entry.reason, entry.by)
     work.assets[entry.asset] = replace(asset, silence=silence)
+
+
+def fold_digest(work: FoldWorkspace, entry: DigestEntry, numbered: NumberedEntry) -> None:
+    """Records how far a digest was sent."""
+    mark = work.digests.get(entry.digest, DigestMark())
+    work.digests[entry.digest] = mark.after(entry, to_unix(numbered.at))
 
 
 def fold_passed_tick(work: FoldWorkspace, entry: TickPassedEntry, _: NumberedEntry) -> None:

@@ -27,7 +27,7 @@ class FoldWorkspace:
     Attributes:
         assets: Without buffered staleness; `flush_staleness` adds them.
         datasets: Without buffered coverage and events; `dataset` and `recent_events` add them.
-        consumers, keepers: As in `State`.
+        consumers, triggered, digests: As in `State`.
     """
 
     def __init__(self, state: State) -> None:
@@ -35,6 +35,7 @@ class FoldWorkspace:
         self.datasets = dict(state.datasets)
         self.consumers = dict(state.consumers)
         self.triggered = dict(state.triggered)
+        self.digests = dict(state.digests)
         self._journal_id = state.journal_id
         self._new_events: dict[str, list[EventRef]] = {}
         self._new_coverage: dict[str, list[PartitionSet]] = {}
@@ -46,7 +47,9 @@ class FoldWorkspace:
             self.dataset(uri)
         for name in list(self._new_staleness):
             self.flush_staleness(name)
-        return State(self._journal_id, seq, commit, self.assets, self.datasets, self.consumers, self.triggered)
+        return State(
+            self._journal_id, seq, commit, self.assets, self.datasets, self.consumers, self.triggered, self.digests
+        )
 
     # ------------------------------------------------------------------ assets
 
