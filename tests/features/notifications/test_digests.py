@@ -5,17 +5,20 @@ from datetime import timedelta
 import pytest
 
 from sparkassets.core.journal.codec import decode, encode
+from sparkassets.core.journal.digest_marks import DigestEntry
 from sparkassets.core.spec.model import NotifyRule
 from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.features.notifications.delivery import MessageDelivery
 from sparkassets.features.notifications.digests import DigestSender
 from sparkassets.features.notifications.notification_sink import NotificationSink
+from sparkassets.runtime.ledger import JournalLedger
+from sparkassets.state.delta_store import DeltaStore
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.core.spec.in_memory import FLIGHTS, compiled, errors
 from tests.features.notifications.test_notifications import ALL, fail
 from tests.features.receiver import receiving
-from tests.runtime.fakes import World
+from tests.runtime.fakes import FakeClock, World
 
 DAILY = NotifyRule(ALL, ("ALERTS_URL",), digest=parse_timetable({"at": "0 8 * * *"}, timezone="UTC"))
 
@@ -156,3 +159,17 @@ def test_when_a_digest_is_sent():
     assert errors({**files, "project.yml": yaml.replace("WHEN", "daily")}).startswith(
         "project.yml:3:34: 'digest' of 'notify' is 'daily'; expected a time of day such as 08:00, or a cron"
     )
+
+
+def test_how_far_a_digest_was_sent_is_in_the_snapshot(tmp_path):
+    store = DeltaStore(str(tmp_path / "state"))
+    store.create(project="test")
+    ledger = JournalLedger(store, project="test", driver="d", clock=FakeClock())
+    ledger.open()
+    ledger.commit(
+        lambda _: [DigestEntry("ALERTS_URL 1", 100, 7, "sent"), DigestEntry("OTHER_URL 1", 200, 8, "claimed")]
+    )
+    ledger.compact()
+    again = JournalLedger(DeltaStore(str(tmp_path / "state")), project="test", driver="d", clock=FakeClock())
+    assert again.open() == ledger.state
+    assert again.state.digests["OTHER_URL 1"].is_open
