@@ -131,7 +131,7 @@ def drive(orders: Orders) -> None:
 
 def _started(project: Project, orders: Orders) -> Summary:
     if orders.verb == "promote":
-        return project.branches.promote(BRANCH, select=orders.select, check=False)
+        return project.branches.promote(BRANCH, select=orders.select, rebuild=True, check=False)
     started = project.branches.open(BRANCH) if orders.verb == "branch" else project
     return started.run(select=orders.select, check=False)
 

@@ -226,7 +226,9 @@ class PlainTarget:
         replaces = (
             "nothing" if isinstance(asset.write, AppendWrite) else "partitions" if asset.partitioning.columns else "all"
         )
-        if table is not None and isinstance(asset.write, UpsertWrite):
+        if order.promotes is not None and order.rebuilds:
+            replaces = "all"
+        elif table is not None and isinstance(asset.write, UpsertWrite):
             made.read_version, replaces = table.version(), "all"
             rows = _merged(count_file_rows(asset, table.version()), rows, asset.write)
         elif isinstance(asset.write, UpsertWrite):

@@ -19,7 +19,8 @@ from tests.crash.shop import Shop
 from tests.crash.test_kills import CRASH, MOST, check, judge, opened, settle
 
 WHOLE = ("full_refresh, replace", "date_range, replace", "date_range, judged", "segments, replace")
-NAMES = tuple(found for name in WHOLE for found in (name, f"{name}, two outlets"))
+CONTINUED = ("latest_only, append", "latest_only, upsert", "latest_only, append, two outlets")
+NAMES = (*(found for name in WHOLE for found in (name, f"{name}, two outlets")), *CONTINUED)
 
 
 def done(folder: Path, verb: Verb, figures: Figures, **killed: Any) -> bool:
@@ -41,6 +42,8 @@ def promoted(shop: Shop, figures: Figures, *, adds: int, **killed: Any) -> bool:
     judge(shop, figures, start(dev, verb="promote"))
     if shop.scenario.judged:  # what is withheld of older code is not promoted, but tried by the new one
         settle(shop, figures)
+    if "append" in shop.scenario.name:  # rows of two codes would stay in the branch
+        assert start(dev, verb="drop").ends() == "exited 0"
     return was_killed
 
 
@@ -59,7 +62,8 @@ def test_wherever_a_branch_is_killed_what_is_promoted_is_there_once(name, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("name", "point"), [(NAMES[1], "commit:in"), (NAMES[4], "write:half"), (NAMES[2], "record:in")]
+    ("name", "point"),
+    [(NAMES[1], "commit:in"), (NAMES[4], "write:half"), (NAMES[2], "record:in"), (CONTINUED[0], "commit:in")],
 )
 def test_a_sample_of_these(name, point, tmp_path, figures):
     shop, hit = opened(tmp_path, name, figures), Random(name).randint(8, 24)  # noqa: S311  nothing to keep secret

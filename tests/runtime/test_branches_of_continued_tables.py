@@ -206,6 +206,30 @@ def test_an_iteration_is_published_of_what_the_branch_has():
     assert [(run.asset, run.request.rebuilds) for run in summary.runs] == [("a", False)]
 
 
+def test_an_iteration_of_changes_alone_is_not_promoted():
+    made = Continued(PublishWrite(3))
+    made.made = replace(made.made, inlets={"s": InletSpec("s", "", None, read=ReadChanges())}, strategy=LatestOnly())
+    made.run_branch()
+    summary = made.promote()
+    assert summary is not None
+    (wait,) = [each for each in summary.waiting if each.stuck]
+    assert wait.reason.startswith("its iterations have only what its inlets got in between")
+
+
+def test_rows_that_a_branch_appended_by_older_code_are_not_promoted():
+    made = Continued(AppendWrite())
+    made.run_branch()
+    made.project = lambda code: Continued.project(made, 2 * code)  # type: ignore[method-assign]
+    made.update(1)
+    made.look()
+    made.run_branch()
+    summary = made.promote()
+    assert summary is not None
+    assert [wait.reason for wait in summary.waiting if wait.stuck] == [
+        "the branch appended some of its rows by older code: drop the branch and run it again"
+    ]
+
+
 def test_what_runs_for_every_instance_is_not_promoted():
     made = Continued(AppendWrite())
     made.made = replace(made.made, strategy=EveryInstance())

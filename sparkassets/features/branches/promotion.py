@@ -10,7 +10,7 @@ from sparkassets.core.journal.entries import SuccessEntry
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.batch.requested_runs import stored_time
-from sparkassets.core.planner.due.outdated_code import outputs_of_other_code
+from sparkassets.core.planner.due.outdated_code import outputs_of_other_code, own_definition_id
 from sparkassets.core.planner.due.pending_partitions import find_pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planning_context import PlanningContext
@@ -198,15 +198,21 @@ def _branch_tables(asset: AssetSpec, offer: PromotionOffer) -> Iterator[tuple[st
 def _explain_refusal(context: PlanningContext, asset: AssetSpec, offer: PromotionOffer) -> str | None:
     """Why nothing of the asset can be promoted; None where some of it may be.
 
-    Its strategy does not allow it, it publishes files, or other code than the branch's has computed it in the base
-    since the branch began.
+    Its strategy does not allow it, it publishes files or changes, the branch appended rows of older code, or other code
+    than the branch's has computed it in the base since the branch began.
     """
     if asset.publishes and isinstance(asset.body, PythonBody):
         return "what a function publishes may be files in the branch, so it cannot be promoted; run it in the base"
+    if asset.publishes and any(inlet.read is not None for inlet in asset.inlets.values()):
+        return "its iterations have only what its inlets got in between, so none can be promoted; run it in the base"
     is_newest = isinstance(asset.strategy, LatestOnly) and not asset.partitioning.is_partitioned
     if not is_newest and not isinstance(asset.strategy, DateRange | SegmentBatches | FullRefresh):
         name = asset.strategy.name if asset.strategy is not None else ""
         return f"rows cannot be promoted with strategy {name!r}; backfill it in the base"
+    own_id = own_definition_id(offer.context.asset(asset.name))
+    older = (each for each in offer.branch_asset_state(asset.name).made if each.definition.id != own_id)
+    if any(context.asset(name).appends for name in asset.written_assets) and any(each.partitions for each in older):
+        return "the branch appended some of its rows by older code: drop the branch and run it again"
     return _explain_other_code(context, asset, offer)
 
 
