@@ -44,7 +44,7 @@ SECTIONS: Final = {
     "Rules, comparisons and outlets": ("bench_outlets", "bench_validations", "bench_unchanged"),
 }
 """The benchmarks by the section of the page that their figures are in, unless a figure names another."""
-BY_HAND: Final = ("bench_fragments", "bench_openlineage")
+BY_HAND: Final = ("bench_fragments", "bench_openlineage", "bench_ui")
 """Benchmarks that only print, for somebody who changes what they measure."""
 
 ALL_SECONDS: Final = 20 * 60

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from sparkassets.cli import main
-from sparkassets.cli.commands.ui import read_file_times
 from sparkassets.errors import InputError
 from sparkassets.features.ui import server as module
 from sparkassets.features.ui.commands import CommandLine, CommandRequest, CommandRunner
@@ -67,7 +66,7 @@ def serve(request):
     """Serves the project of the current folder; returns its report and a client that has not entered yet."""
 
     def start(runner=None):
-        report = LiveReport(lambda: Project.load("conf"), read_file_times, clock=lambda: 0.0)
+        report = LiveReport(lambda: Project.load("conf"), clock=lambda: 0.0)
         server = UiServer(report, runner or commands("-c", ECHO), port=0)
         server.__enter__()
         request.addfinalizer(server.__exit__)

@@ -9,7 +9,6 @@ import threading
 import pytest
 
 from sparkassets.cli import main
-from sparkassets.cli.commands.ui import read_file_times
 from sparkassets.features.ui.commands import CommandLine, CommandRunner
 from sparkassets.features.ui.live_report import LiveReport
 from sparkassets.features.ui.server import UiServer
@@ -31,7 +30,7 @@ def browser(tmp_path_factory):
 @pytest.fixture
 def page(browser):
     """The live page of the shop, followed as the command follows it."""
-    report = LiveReport(lambda: Project.load("conf"), read_file_times)
+    report = LiveReport(lambda: Project.load("conf"))
     line = CommandLine((sys.executable, "-m", "sparkassets"), (), dict(os.environ))
     ended = threading.Event()
 

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,6 @@ from sparkassets.core.variables import without_requested
 if TYPE_CHECKING:
     from types import FrameType
 
-    from sparkassets.core.spec.project_spec import ProjectSpec
 
 PORT = 8350
 LOOK_SECONDS = 2.0
@@ -59,7 +58,7 @@ def command(folder: Path, port: int, *, allow_actions: bool) -> int:
     line = CommandLine(
         (sys.executable, "-m", "sparkassets"), (f"--project={folder}", *sets), without_requested(variables())
     )
-    report = LiveReport(partial(open_project, folder), read_file_times)
+    report = LiveReport(partial(open_project, folder))
     server = UiServer(report, CommandRunner(line, allows_changes=allow_actions), port=port)
     with _ends_by_terminate(), server:
         sys.stdout.write(f"{server.address}\n")
@@ -72,21 +71,6 @@ def command(folder: Path, port: int, *, allow_actions: bool) -> int:
 def wait(seconds: float) -> None:
     """Sleeps; an interrupt raises `KeyboardInterrupt` here. A function of its own, so that tests can replace it."""
     time.sleep(seconds)
-
-
-def read_file_times(project: ProjectSpec) -> dict[str, int]:
-    """File or folder to the time of its last change, for those that declare the project."""
-    from sparkassets.core.spec.model import SqlBody
-
-    root = Path(project.root)
-    bodies = (asset.body.location for asset in project.assets.values() if isinstance(asset.body, SqlBody))
-    places = (*(asset.location for asset in project.assets.values()), *bodies)
-    declared = {root / "project.yml", *(Path(place.file) for place in places)}
-    times: dict[str, int] = {}
-    for path in {*declared, *(file.parent for file in declared)}:
-        with suppress(OSError):
-            times[str(path)] = path.stat().st_mtime_ns
-    return times
 
 
 @contextmanager

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
 from sparkassets.core.redaction import redact
+from sparkassets.core.spec.model import SqlBody
 from sparkassets.digests import blake2b
 from sparkassets.errors import SparkAssetsError
 from sparkassets.frozen import frozen
@@ -90,19 +92,15 @@ class LiveReport:
 
     Args:
         open_project: Reads the project's files.
-        read_stamp: Returns a value that differs once a file of the given project has changed.
     """
 
     def __init__(
-        self,
-        open_project: Callable[[], ReportedProject],
-        read_stamp: Callable[[ProjectSpec], object],
-        *,
-        clock: Callable[[], float] = time.monotonic,
+        self, open_project: Callable[[], ReportedProject], *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._open, self._read_stamp, self._clock = open_project, read_stamp, clock
-        self._project = open_project()
-        self._stamp = read_stamp(self._project.spec)
+        self._open_project, self._clock = open_project, clock
+        self._files: tuple[Path, ...] = ()
+        self._times: list[int] = []
+        self._open()
         self._pages_lock = threading.Lock()
         self._versions: OrderedDict[str, ReportVersion] = OrderedDict()
         self._problem = ""
@@ -124,10 +122,10 @@ class LiveReport:
         if self._clock() - self._made < PATIENCE * self._took:
             return False
         try:
-            stamp = self._read_stamp(self._project.spec)
-            if stamp != self._stamp:
-                self._stamp = stamp
-                self._project = self._open()
+            times = read_times(self._files)
+            if times != self._times:
+                self._times = times
+                self._open()
             elif (
                 not self._problem
                 and self._project.state.newest_entry() == self._seen
@@ -156,6 +154,11 @@ class LiveReport:
             page = self._documents.assets.get(asset)
         return None if page is None else msgspec.json.encode(page)
 
+    def _open(self) -> None:
+        self._project = self._open_project()
+        self._files = find_declaring_files(self._project.spec)
+        self._times = read_times(self._files)
+
     def _make(self) -> None:
         begun = self._clock()
         seen = self._project.state.newest_entry()
@@ -178,3 +181,23 @@ class LiveReport:
         self._versions.move_to_end(version.version)
         while len(self._versions) > VERSIONS_KEPT:
             self._versions.popitem(last=False)
+
+
+def find_declaring_files(project: ProjectSpec) -> tuple[Path, ...]:
+    """The files that declare a project, and their folders, in which others may come."""
+    bodies = (asset.body.location for asset in project.assets.values() if isinstance(asset.body, SqlBody))
+    places = (*(asset.location for asset in project.assets.values()), *bodies)
+    declaring = {Path(project.root, "project.yml"), *(Path(place.file) for place in places)}
+    return tuple(declaring | {file.parent for file in declaring})
+
+
+def read_times(files: Iterable[Path]) -> list[int]:
+    """When each file was last changed, in nanoseconds; 0 where it is gone."""
+    return [_read_time(file) for file in files]
+
+
+def _read_time(file: Path) -> int:
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return 0
