@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import yaml
 
+from sparkassets.core.planner.wording import plural
 from sparkassets.features.dbt_import.dbt_nodes import DbtColumn, DbtNode, DbtProject, DbtTest, ImportNote
 from sparkassets.features.dbt_import.dbt_rendering import (
     OWN_RELATION,
@@ -147,7 +148,8 @@ class _ProjectConverter:
             if node.kind != "source":
                 return {**head, **self._convert_query(node, asset)}
         except NotRenderableError as error:
-            self._add_note(node, f"{node.kind} {node.name}", str(error), _REMEDY)
+            remedy = _REMEDY if node.kind == "model" and not node.file.endswith(".py") else _REMEDY_BY_HAND
+            self._add_note(node, f"{node.kind} {node.name}", str(error), remedy)
         return {**head, "source": True, "table": ".".join(node.relation)}
 
     def _describe(self, node: DbtNode, asset: str) -> Document:
@@ -346,6 +348,10 @@ class _ProjectConverter:
     def _add_validations(self, node: DbtNode) -> None:
         """Validations of a node; those of what others write become rules of the inlets that read it."""
         asset = self.assets[_key(node)]
+        if node.tests and node.kind in ("model", "snapshot") and asset not in self.queries:
+            reason = f"the {node.kind} was not carried over"
+            self._add_note(node, f"{plural(len(node.tests), 'test')} of {node.name}", reason, "")
+            return
         for test in node.tests:
             try:
                 rule = make_validation(test, self._find_asset, dialect=self.project.dialect)
@@ -391,7 +397,8 @@ class _ProjectConverter:
         self.notes.append(ImportNote(node.file, node.line, subject, reason, remedy))
 
 
-_REMEDY: Final = "it is a source here, which dbt still writes: write its query by hand"
+_REMEDY: Final = "`dbt compile`, and import again; until then it is a source that dbt writes"
+_REMEDY_BY_HAND: Final = "the asset; until then it is a source that dbt writes"
 
 
 def _key(node: DbtNode) -> tuple[str, str]:

@@ -114,7 +114,7 @@ class DbtRenderer:
             TypeError,
             ValueError,
         ) as error:
-            raise NotRenderableError(f"its Jinja cannot be rendered: {_say(error)}") from error
+            raise NotRenderableError(f"its Jinja cannot be rendered: {_describe_failure(error, text)}") from error
         return RenderedText(rendered, tuple(self._references), dict(self._config), self._is_conditional)
 
     def _start(self, *, is_incremental: bool, config: Mapping[str, Any]) -> None:
@@ -226,9 +226,12 @@ class _ConfigCall:
         return self._configure(*args, **kwargs)
 
 
-def _say(error: Exception) -> str:
+def _describe_failure(error: Exception, text: str) -> str:
     """The first line of an error; a package of macros has no better name in Jinja."""
-    return (str(error).splitlines() or [type(error).__name__])[0].replace("'dict object'", "a package")
+    line = (str(error).splitlines() or [type(error).__name__])[0].replace("'dict object'", "a package")
+    name = line.removesuffix(" is undefined").strip("'")
+    is_package = name != line and re.search(rf"\b{re.escape(name)}\.\w+\(", text)
+    return f"the package {name!r} is not in dbt_packages (`dbt deps`)" if is_package else line
 
 
 def _nearness(macro: DbtMacro, packages: Sequence[str | None], names: Sequence[str]) -> tuple[int, int]:

@@ -132,6 +132,7 @@ def test_a_model_that_cannot_be_rendered_is_a_source_that_dbt_still_writes(impor
     files = {
         "models/marts/spine.sql": "{% call statement('n') %}select 1{% endcall %}",
         "models/marts/scores.py": "def model(dbt, session):\n    return dbt.ref('stg_orders')\n",
+        "models/marts/scores.yml": "models: [{name: spine, columns: [{name: x, tests: [unique, not_null]}]}]",
         "models/marts/reader.sql": "select * from {{ ref('spine') }} join {{ ref('scores') }} using (x)",
         "models/marts/own_filter.sql": "{{ config(materialized='incremental', unique_key='order_id') }}\n"
         "select * from {{ ref('stg_orders') }} {% if is_incremental() %} where status = 'sent' {% endif %}",
@@ -144,6 +145,7 @@ def test_a_model_that_cannot_be_rendered_is_a_source_that_dbt_still_writes(impor
     assert {name for name in ("spine", "scores", "checked") if assets[name].source} == {"spine", "scores", "checked"}
     report = (folder / "IMPORTED.md").read_text()
     assert "| model spine | statement queries the database while dbt compiles |" in report
+    assert "| 2 tests of spine | the model was not carried over |" in report
     assert "| model scores | it is Python; write a function with `python:` |" in report
     assert "its filter is not of the form `column > max(column)`" in report
     assert "its strategy is not `timestamp`" in report
@@ -244,6 +246,7 @@ def test_macros_of_dbt_are_in_the_sql_of_the_adapter():
         ("{{ var('absent') }}", "the variable 'absent' has no value"),
         ("{{ env_var('HOME') }}", "has no default"),
         ("{{ unknown('x') }}", "'unknown' is undefined"),
+        ("{{ dbt_utils.star('x') }}", "the package 'dbt_utils' is not in dbt_packages (`dbt deps`)"),
         ("{{ dbt.unknown('x') }}", "a package has no attribute 'unknown'"),
         ("{{ ''.__class__.__mro__ }}", "access to attribute '__class__'"),
         ("{% if %}", "cannot be rendered"),
