@@ -226,6 +226,10 @@ class _ProjectConverter:
         kind = node.config.get("materialized") or "view"
         if kind not in _TABLES:
             self._add_note(node, f"model {node.name}", f"the materialization {kind!r} is unknown; it is a table", "")
+        if not inlets:
+            reason = "it reads no other model, so that no update starts it; it is computed each day"
+            self._add_note(node, f"model {node.name}", reason, "another `schedule`")
+            return {"schedule": "@daily"}
         if kind != "incremental":
             return {}
         grows = node.config.get("on_schema_change") in ("append_new_columns", "sync_all_columns")

@@ -134,6 +134,7 @@ def test_a_model_that_cannot_be_rendered_is_a_source_that_dbt_still_writes(impor
         "models/marts/scores.py": "def model(dbt, session):\n    return dbt.ref('stg_orders')\n",
         "models/marts/scores.yml": "models: [{name: spine, columns: [{name: x, tests: [unique, not_null]}]}]",
         "models/marts/reader.sql": "select * from {{ ref('spine') }} join {{ ref('scores') }} using (x)",
+        "models/marts/today.sql": "select current_date as day",
         "models/marts/own_filter.sql": "{{ config(materialized='incremental', unique_key='order_id') }}\n"
         "select * from {{ ref('stg_orders') }} {% if is_incremental() %} where status = 'sent' {% endif %}",
         "snapshots/checked.sql": "{% snapshot checked %}{{ config(strategy='check', unique_key='order_id', "
@@ -145,6 +146,7 @@ def test_a_model_that_cannot_be_rendered_is_a_source_that_dbt_still_writes(impor
     assert {name for name in ("spine", "scores", "checked") if assets[name].source} == {"spine", "scores", "checked"}
     report = (folder / "IMPORTED.md").read_text()
     assert "| model spine | statement queries the database while dbt compiles |" in report
+    assert document(folder, "today") == {"asset": "today", "owner": "Sales", "schedule": "@daily"}
     assert "| 2 tests of spine | the model was not carried over |" in report
     assert "| model scores | it is Python; write a function with `python:` |" in report
     assert "its filter is not of the form `column > max(column)`" in report
