@@ -100,9 +100,12 @@ def test_a_failure_names_its_asset_once():
 
 
 def test_each_kind_of_failure_names_its_section_once():
-    failed = [result(name, "failed", error="late", topic=topic) for name, topic in (("a", "x"), ("b", "y"), ("c", "x"))]
+    failed = [
+        result(name, "failed", error="late", topic=topic)
+        for name, topic in (("a", "runs"), ("b", "waiting"), ("c", "runs"))
+    ]
     lines = shown(print_summary, Summary(tuple(failed), ())).splitlines()
-    assert lines[-2:] == ["  help: docs/troubleshooting.md#x", "  help: docs/troubleshooting.md#y"]
+    assert lines[-2:] == ["  help: docs/troubleshooting.md#runs", "  help: docs/troubleshooting.md#waiting"]
 
 
 def test_nothing_due_is_one_line_and_quiet_assets_are_not_listed():
