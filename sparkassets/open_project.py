@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from sparkassets.core.results import Summary
     from sparkassets.features.branches.branch_commands import BranchCommands
     from sparkassets.features.notifications.notify_commands import NotifyCommands
+    from sparkassets.features.replay.replay_commands import ReplayCommands
     from sparkassets.runtime.progress import Progress
 
 
@@ -292,6 +293,13 @@ class OpenProject:
         from sparkassets.app.queries import QueryCommands
 
         return QueryCommands(self._context, self._runner)
+
+    @cached_property
+    def replays(self) -> ReplayCommands:
+        """Runs again at their pinned versions, compared with what they published."""
+        from sparkassets.features.replay.replay_commands import ReplayCommands
+
+        return ReplayCommands(self._context, self._runner)
 
     @cached_property
     def timetables(self) -> TimetableCommands:

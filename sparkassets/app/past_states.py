@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -70,29 +70,31 @@ def _state_as_of(context: ProjectContext, moment: int) -> State:
         first = _format_moment(context, to_unix(oldest[1]))
         gone = ": older entries are no longer kept (`retention` of the state)" if oldest[0] > 1 else ""
         raise InputError(f"the journal begins at {first}{gone}", hint="ask for that moment or a later one")
+    return fold_leading(context, lambda each: to_unix(each.at) <= moment)
+
+
+def fold_leading(context: ProjectContext, is_included: Callable[[NumberedEntry], bool]) -> State:
+    """The journal's state before the first kept entry that is not included.
+
+    Raises:
+        StateError: The state cannot be used, or the record of what was before the oldest entry is missing.
+    """
+    store = context.adapters.store
     image, (rows, seq) = store.read_image(project=context.spec.name), store.read_base()
     state = replace(decode(rows, journal_id=image.journal_id), seq=seq)
     last = store.read_history(HistoryQuery(last=1))[-1].seq
-    parts = read_entries(store, after=seq, up_to=last)
-    for entries in _leading_entries(parts, moment):
-        if entries[0].seq != state.seq + 1:
+    for part in read_entries(store, after=seq, up_to=last):
+        entries = list(takewhile(is_included, part))
+        if entries and entries[0].seq != state.seq + 1:
             raise StateError("the record of what was known before the oldest entry is missing: see `state verify`")
-        state = fold(state, entries, commit=0)
+        state = fold(state, entries, commit=0) if entries else state
+        if len(entries) < len(part):
+            break
     return state
 
 
 def _format_moment(context: ProjectContext, moment: int) -> str:
     return format_zoned(from_unix(moment), context.spec.timezone, seconds=True)
-
-
-def _leading_entries(parts: Iterator[Sequence[NumberedEntry]], moment: int) -> Iterator[Sequence[NumberedEntry]]:
-    """The entries before the first one that was recorded after ``moment``, Unix seconds."""
-    for part in parts:
-        entries = list(takewhile(lambda each: to_unix(each.at) <= moment, part))
-        if entries:
-            yield entries
-        if len(entries) < len(part):
-            return
 
 
 def _expired_claims(state: State, moment: int) -> frozenset[int]:

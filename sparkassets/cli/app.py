@@ -51,6 +51,7 @@ COMMANDS = {
     "iterations": "List the published iterations of an asset, or roll back to one.",
     "runs": "List runs.",
     "events": "List or add dataset events.",
+    "replay": "Compute a run again and compare the rows with what it published.",
     "state": "Maintain the state: compact, verify, export, migrate.",
     "report": "Write an HTML report of the project.",
     "ui": "Serve the report as a live page, and start commands from it.",

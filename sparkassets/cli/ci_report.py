@@ -15,10 +15,10 @@ from sparkassets.errors import SparkAssetsError, SpecError
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
+    from sparkassets.core.documents.table_difference import AssetDifference
     from sparkassets.core.results import Summary
     from sparkassets.core.spec.project_spec import ProjectSpec
     from sparkassets.features.branches.branch_sample import BranchSample
-    from sparkassets.features.branches.difference import AssetDifference
     from sparkassets.testing.results import CaseResult
 
 FindingKind = Literal["tests", "runs", "breaking", "rows"]

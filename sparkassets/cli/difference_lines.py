@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from sparkassets.cli.output import TableColumn, strip_controls
 from sparkassets.cli.plan_tables import partitions_text
 from sparkassets.core.documents.document_values import partitions_document
+from sparkassets.core.documents.table_difference import AssetDifference, RowCounts
 from sparkassets.core.spec.project_spec import ProjectSpec
-from sparkassets.features.branches.difference import AssetDifference, RowCounts
 
 if TYPE_CHECKING:
-    from sparkassets.features.branches.difference import RowDifference
+    from sparkassets.core.documents.table_difference import RowDifference
 
 DIFFERENCE_COLUMNS = [
     TableColumn("asset"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sparkassets.cli.commands.ci import _git_branch
+from sparkassets.core.documents.table_difference import ColumnDifference, RowComparison, RowCounts, RowDifference
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.errors import InputError
-from sparkassets.features.branches.difference import ColumnDifference, RowComparison, RowCounts, RowDifference
 from tests.builders import days
 
 pytestmark = pytest.mark.usefixtures("engine", "shop")
@@ -39,7 +39,7 @@ class Compared:
 @pytest.fixture
 def changed(shop, said, monkeypatch):
     """A base that has run, and other code of what is computed first."""
-    monkeypatch.setattr("sparkassets.features.branches.table_comparison.SparkTableComparer", Compared)
+    monkeypatch.setattr("sparkassets.spark.table_comparison.SparkTableComparer", Compared)
     monkeypatch.setenv("GITHUB_HEAD_REF", "Feature/New Prices")
     for test in (shop / "tests").glob("*.yml"):
         test.unlink()  # they need an engine that computes

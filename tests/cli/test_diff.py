@@ -7,7 +7,7 @@ import json
 import pytest
 
 from sparkassets.cli.app import run_command
-from sparkassets.features.branches.difference import (
+from sparkassets.core.documents.table_difference import (
     AssetDifference,
     ColumnDifference,
     RowComparison,

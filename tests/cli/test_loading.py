@@ -68,7 +68,7 @@ def test_a_plan_loads_nothing_of_other_questions(shop):
     modules = ("explanation", "impact", "preview", "status")
     questions = {f"sparkassets.core.planner.explain.{name}" for name in modules}
     assert all(map(importlib.util.find_spec, questions))
-    answers = {"sparkassets.cli.plan_details", "sparkassets.features.branches.difference"}
+    answers = {"sparkassets.cli.plan_details", "sparkassets.core.documents.table_difference"}
     assert not loaded("plan", cwd=shop.parent) & {*questions, *answers, "click.shell_completion"}
 
 

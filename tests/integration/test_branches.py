@@ -9,8 +9,8 @@ import pytest
 
 from sparkassets import BackfillRequest, Project, RunFailedError
 from sparkassets.cli import main
+from sparkassets.core.documents.table_difference import RowCounts, RowDifference
 from sparkassets.errors import InputError
-from sparkassets.features.branches.difference import RowCounts, RowDifference
 from tests.integration import orders
 
 pytestmark = pytest.mark.spark

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from sparkassets.app.adapters import Adapters
 from sparkassets.app.context import ProjectContext, Selection, WorkScope
 from sparkassets.app.work_runner import WorkRunner
+from sparkassets.core.documents.table_difference import AssetDifference, ComparedTable, comparison_keys
 from sparkassets.core.instants import to_unix
 from sparkassets.core.journal.known_segments import with_known_segments
 from sparkassets.core.journal.state import AssetState
@@ -21,7 +22,6 @@ from sparkassets.errors import InputError, StateError
 from sparkassets.features.branches.branch_project import branch_storage
 from sparkassets.features.branches.branch_state import Branch, JournalReader
 from sparkassets.features.branches.branch_work import BranchWork
-from sparkassets.features.branches.difference import AssetDifference, ComparedTable, comparison_keys
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from sparkassets.core.planner.planning_context import PlanningContext
     from sparkassets.core.results import Summary
     from sparkassets.features.branches.branch_sample import BranchSample
-    from sparkassets.features.branches.table_comparison import SparkTableComparer
     from sparkassets.runtime.driver_work import DriverWork
     from sparkassets.runtime.progress import Progress
+    from sparkassets.spark.table_comparison import SparkTableComparer
 
 P = TypeVar("P")
 """The class of project that `open` returns."""
@@ -164,7 +164,7 @@ class BranchCommands(Generic[P]):
             InputError: There is no such branch.
             RunError: A table cannot be read.
         """
-        from sparkassets.features.branches.table_comparison import SparkTableComparer
+        from sparkassets.spark.table_comparison import SparkTableComparer
 
         branch = self._existing_branch(name)
         make_comparer = partial(SparkTableComparer, self._context.spec, spark)

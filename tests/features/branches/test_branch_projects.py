@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sparkassets.core.definitions import AssetDefinition
+from sparkassets.core.documents.table_difference import comparison_keys
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.patterns import JOURNAL_CURSOR
@@ -23,7 +24,6 @@ from sparkassets.features.branches.branch_project import (
     check_branch_name,
     mirror_updates,
 )
-from sparkassets.features.branches.difference import comparison_keys
 from tests.builders import Story, asset, days, multi, project, source, timed
 
 

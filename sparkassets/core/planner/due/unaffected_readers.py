@@ -6,22 +6,12 @@ that differs. What is not certain counts as read: a function, a `SELECT *`, a qu
 
 from __future__ import annotations
 
-import re
-from typing import Final
-
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.planner.due.outdated_code import own_definition_id
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec, InletSpec, SqlBody
-
-# functions whose results differ between runs although the input is the same
-_VARYING: Final = re.compile(
-    r"CURRENT_\w+|NOW|LOCALTIME\w*|RAND\w*|UUID|SHUFFLE|MONOTONICALLY_INCREASING_ID|INPUT_FILE_\w+"
-)
-# templates that render to the same text whenever the same partitions are computed
-_STEADY: Final = re.compile(r"\{\{ (inlets|params|partition|partitions)\b.*\}\}", re.DOTALL)
 
 
 def find_unaffected_readers(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> tuple[str, ...]:
@@ -50,9 +40,10 @@ def _affected_columns(asset: AssetSpec, others: list[AssetDefinition]) -> frozen
     None where any column, or which rows there are, may differ.
     """
     from sparkassets.core.definitions.differences import find_column_effect  # where code has changed; so the next
+    from sparkassets.core.definitions.variation import is_steady
 
     definition = asset.definition
-    if definition is None or not others or not all(map(_is_steady, [definition, *others])):
+    if definition is None or not others or not all(map(is_steady, [definition, *others])):
         return None
     effects = [find_column_effect(each, definition) for each in others]
     return (
@@ -95,19 +86,6 @@ def _is_current(asset: AssetSpec, state: AssetState, partitions: PartitionSet) -
         return state.last is not None
     is_stale = any(stamps.stamped_partitions().overlaps(partitions) for stamps in state.stale.values())
     return not is_stale and not partitions - asset.partitioning.inside(state.coverage)
-
-
-def _is_steady(definition: AssetDefinition) -> bool:
-    """Whether the query returns the same rows for the same input, whenever and in whichever run.
-
-    Functions such as ``now()`` and templates that render the run's time make it vary.
-    """
-    from sparkassets.core.query_text import words
-
-    for word in words(definition.text):
-        if "{%" in word or ("{{" in word and not _STEADY.fullmatch(word)) or _VARYING.fullmatch(word.upper()):
-            return False
-    return bool(definition.text)
 
 
 def _may_read(consumer: AssetSpec, asset: AssetSpec, touched: frozenset[str]) -> bool:

@@ -1,4 +1,4 @@
-"""The differences of an asset between a branch and its base: in columns, in partitions, and in rows."""
+"""The differences between two versions of a table, such as a branch's and its base's: in columns and in rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sparkassets.core.validations import UniqueCheck
 from sparkassets.frozen import frozen
 
 RowChange = Literal["added", "removed", "changed"]
-"""Change of a row from the base to the branch."""
+"""Change of a row from the version before to the one after."""
 
 
 @frozen
@@ -33,7 +33,7 @@ class ComparedTable:
 
 @frozen
 class RowCounts:
-    """Numbers of rows by their change from the base to the branch; ``same`` are those without one."""
+    """Numbers of rows by their change; ``same`` are those without one."""
 
     added: int = 0
     removed: int = 0
@@ -64,7 +64,7 @@ class RowDifference:
     """A row that differs, as text; None is NULL, and values of private columns are masked.
 
     Attributes:
-        before, after: The row in the base and in the branch; None where it is absent.
+        before, after: The row in each version; None where it is absent.
     """
 
     change: RowChange
@@ -100,7 +100,7 @@ class ColumnDifference:
 
 @frozen
 class AssetDifference:
-    """The differences of one asset.
+    """The differences of one asset, from its base to a branch or from what a run published to its replay.
 
     Attributes:
         only_base, only_branch: Partitions that only one side has; everything for an asset without partitions.

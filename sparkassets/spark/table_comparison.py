@@ -6,12 +6,7 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.spec.project_spec import ProjectSpec
-from sparkassets.core.spec.storage_location import StorageLocation
-from sparkassets.errors import RunError, SparkAssetsError
-from sparkassets.features.branches.difference import (
+from sparkassets.core.documents.table_difference import (
     ColumnDifference,
     ComparedTable,
     RowChange,
@@ -20,6 +15,11 @@ from sparkassets.features.branches.difference import (
     RowDifference,
     compare_columns,
 )
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
+from sparkassets.core.spec.storage_location import StorageLocation
+from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
 from sparkassets.spark.failures import run_error
