@@ -72,6 +72,8 @@ class RunRenderer:
                 return self.render(run, is_planned=True)
             except SparkAssetsError as error:
                 note = str(error.args[0])
+            except Exception as error:  # noqa: BLE001  a table's log that cannot be read costs this text, not the report
+                note = f"it cannot be written: {type(error).__name__}: {error}"
         return RenderedRun(
             run.asset, tuple(asset.partitioning.labels(run.partitions)), run.reason, is_due=True, code=(), notes=(note,)
         )

@@ -46,6 +46,16 @@ def test_the_page_of_an_asset_has_what_its_next_run_executes(said, engine, tmp_p
     assert not [page for page in documents(tmp_path / "site")["assets-0"] if "rendered" in page]
 
 
+def test_code_that_cannot_be_written_costs_no_report(said, monkeypatch, tmp_path):
+    def fail(*_):
+        raise OSError("the log is gone")
+
+    monkeypatch.setattr("sparkassets.spark.query_rendering.QueryRenderer.render", fail)
+    assert said("report", "--out", "site")[0] == 0
+    pages = {page["name"]: page for page in documents(tmp_path / "site")["assets-0"]}
+    assert pages["daily_revenue"]["rendered"]["notes"] == ["it cannot be written: OSError: the log is gone"]
+
+
 def test_tags_and_owners_are_in_the_index(said, shop, tmp_path):
     with (shop / "assets/best_shops.yml").open("a") as file:
         file.write("owner: ann\ntags: [finance, daily]\n")
