@@ -1,7 +1,13 @@
-"""Every kind of table that runs write is read alike by Spark, delta-rs, pandas, Polars, pyarrow and DuckDB."""
+"""Every kind of table that runs write is read alike by Spark, delta-rs, pandas, Polars, pyarrow and DuckDB.
+
+`make matrix ONLY=readers` has DuckDB's own reader of Delta and the oldest Spark as well.
+"""
 
 from __future__ import annotations
 
+import json
+import subprocess
+from collections.abc import Mapping
 from datetime import date, timedelta
 from pathlib import Path
 from textwrap import dedent
@@ -12,6 +18,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from sparkassets import Project
+from tests.matrix.suites import environment_of
 
 duckdb = pytest.importorskip("duckdb")
 polars = pytest.importorskip("polars")
@@ -38,7 +45,28 @@ ASSETS = {
     "kept": f"inlets: {{sales: {{read: changes}}}}\n{HISTORY}\n"  # noqa: S608  a test's own
     "sql: SELECT coalesce(shop, '-') AS shop, amount, day AS _at, id AS _id FROM {{ inlets.sales }}",
     "shared": f"{BY_DAY}\nsql: {ROWS.replace('shop, ', '')}",
+    "appended": f"inlets: {{sales: {{read: changes}}}}\nwrite: append\nsql: {ROWS}",
+    "grown": f"{BY_DAY}\nschema: add_columns\nsql: {ROWS.replace('day', 'day GROWN')}",
+    "widened": f"{BY_DAY}\nschema: evolve\nsql: {ROWS.replace('amount', 'CAST(amount AS WIDE) AS amount')}",
+    "deleted": "inlets: {sales: {read: changes}}\nwrite: {upsert: {keys: [id], newest_by: _at, delete_when: amount > 6}}\n"
+    f"sql: {ROWS.replace('amount', 'amount, day AS _at')}",
+    "followed": f"{BY_DAY}\nproperties: {{delta.enableChangeDataFeed: 'true'}}\nsql: {ROWS}",
+    "vectors": "inlets: {sales: {read: changes}}\nwrite: {upsert: {keys: [id], newest_by: _at, delete_when: amount > 6}}\n"
+    f"properties: {{delta.enableDeletionVectors: 'true'}}\nsql: {ROWS.replace('amount', 'amount, day AS _at')}",
 }
+"""An asset for each write mode, for changed columns, and for rows that are deleted."""
+BEFORE, AFTER = {"GROWN": "", "WIDE": "INT"}, {"GROWN": ", upper(shop) AS code", "WIDE": "BIGINT"}
+"""What changes in the queries between the two invocations."""
+REFUSED = {
+    ("widened", "spark 3.5"): "upgrade to Delta 4.0 or higher to read this table",
+    ("widened", "delta-rs"): "Unsupported table features required: [TypeWidening]",
+    ("widened", "pandas"): "{'typeWidening'} but these are not yet supported",
+    ("widened", "polars"): "['typeWidening'], which polars does not support",
+    ("vectors", "pandas"): "{'deletionVectors'} but these are not yet supported",
+}
+"""Tables with a feature that a reader lacks, and what it says."""
+CHANGED = {"grown", "widened"}
+"""Tables whose files have not all the same columns: Spark commits these, and repeats partition columns in files."""
 
 
 def project(folder: Path) -> Path:
@@ -49,9 +77,16 @@ def project(folder: Path) -> Path:
     (home / "project.yml").write_text(f"project: shop\nwarehouse: ../warehouse\nstate: ../state\n{settings}")
     source = "asset: sales\nsource: delta\npath: ../sales\npartition: {by: day, column: day}\n"
     (home / "assets/sales.yml").write_text(source)
-    for name, text in ASSETS.items():
-        (home / f"assets/{name}.yml").write_text(dedent(f"asset: {name}\n{text}\n"))
+    declare(home, BEFORE)
     return home
+
+
+def declare(home: Path, words: Mapping[str, str]) -> None:
+    """Writes all assets, with what stands for each word in their queries."""
+    for name, text in ASSETS.items():
+        for word, meaning in words.items():
+            text = text.replace(f" {word}" if word == "GROWN" else word, meaning)
+        (home / f"assets/{name}.yml").write_text(dedent(f"asset: {name}\n{text}\n"))
 
 
 def sell(folder: Path, day: int) -> None:
@@ -76,21 +111,32 @@ def told(rows: list[dict[str, object]]) -> list[str]:
     return sorted(str(sorted((key, str(value).removesuffix("+00:00")) for key, value in row.items())) for row in rows)
 
 
-def read_by_all(spark, path: Path) -> dict[str, list[dict[str, object]]]:
-    """The rows as each reader has them."""
+def read_by_all(spark, path: Path) -> dict[str, list[dict[str, object]] | str]:
+    """The rows as each reader has them, or the message of one that refuses the table."""
     there = DeltaTable(path)
     files, names = there.file_uris(), [field.name for field in there.schema().fields]
-    hive = pyarrow.dataset.dataset(files, partitioning="hive", schema=None)
-    found = {
-        "spark": [row.asDict() for row in spark.read.format("delta").load(str(path)).collect()],
-        "delta-rs": pa.table(there.scan().read_all()).to_pylist(),
-        "pandas": pa.Table.from_pandas(there.to_pandas(types_mapper=_as_arrow), preserve_index=False).to_pylist(),
-        "polars": polars.read_delta(str(path)).to_dicts(),
+    readers = {
+        "spark": lambda: [row.asDict() for row in spark.read.format("delta").load(str(path)).collect()],
+        "delta-rs": lambda: rows_of(there),
+        "pandas": lambda: pa.Table.from_pandas(
+            there.to_pandas(types_mapper=_as_arrow), preserve_index=False
+        ).to_pylist(),
+        "polars": lambda: polars.read_delta(str(path)).to_dicts(),
     }
-    relation = duckdb.connect().read_parquet(files, union_by_name=True, hive_partitioning=True)
-    assert set(relation.columns) == set(names), ("duckdb", path)
-    assert set(hive.schema.names) == set(names), ("pyarrow", path)
-    assert hive.count_rows() == relation.count("*").fetchall()[0][0] == len(found["spark"])
+    found = {}
+    for reader, read in readers.items():
+        try:
+            found[reader] = read()
+        except Exception as error:
+            if (path.name, reader) not in REFUSED:
+                raise
+            found[reader] = str(error)
+    if path.name not in CHANGED:
+        hive = pyarrow.dataset.dataset(files, partitioning="hive", schema=None)
+        relation = duckdb.connect().read_parquet(files, union_by_name=True, hive_partitioning=True)
+        assert set(relation.columns) == set(names), ("duckdb", path)
+        assert set(hive.schema.names) == set(names), ("pyarrow", path)
+        assert hive.count_rows() == relation.count("*").fetchall()[0][0] == len(found["spark"])
     return found
 
 
@@ -100,24 +146,64 @@ def _as_arrow(kind: pa.DataType) -> object:
     return pd.ArrowDtype(kind)
 
 
-def test_all_readers_see_the_same_columns_and_rows(spark, tmp_path):
-    home = project(tmp_path)
+@pytest.fixture(scope="module")
+def lake(spark, tmp_path_factory):
+    """The folder of the tables: written, changed by late rows and by other code, and one partition deleted."""
+    folder = tmp_path_factory.mktemp("lake")
+    home = project(folder)
     layout = pa.schema([("day", pa.date32()), ("id", pa.int64()), ("amount", pa.int64())])
-    write_deltalake(tmp_path / "warehouse/shared", layout.empty_table())
-    for days in ((0, 1, 2), (1, 3)):
+    write_deltalake(folder / "warehouse/shared", layout.empty_table())
+    for days, words in (((0, 1, 2), BEFORE), ((1, 3), AFTER)):
         for day in days:
-            sell(tmp_path, day)
+            sell(folder, day)
+        declare(home, words)
         with Project.load(home) as project_:
             project_.run(spark, check=False)
-    seen = tables(tmp_path)
-    names = {str(path.relative_to(tmp_path / "warehouse")) for path in seen if "warehouse" in path.parts}
+    DeltaTable(folder / "sales").delete("day = '2025-01-03'")
+    with Project.load(home) as project_:
+        project_.run(spark, check=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def read_elsewhere(lake):
+    """By reader and table the rows as text, of the readers in an environment of their own; none without it."""
+    elsewhere = environment_of("readers")
+    if elsewhere is None:
+        return {}
+    script = Path(__file__).parents[1] / "matrix/read_tables.py"
+    command = [elsewhere / "bin/python", script, *(path for path in tables(lake) if "warehouse" in path.parts)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_every_kind_of_table_is_there(lake):
+    names = {str(path.relative_to(lake / "warehouse")) for path in tables(lake) if "warehouse" in path.parts}
     assert names >= {*ASSETS, "ruled_quarantine", "whole_quarantine", "newest/_sparkassets/remembered"}
-    for path in seen:
+    assert {field.name for field in DeltaTable(lake / "warehouse/grown").schema().fields} >= {"code"}
+    assert '"long"' in DeltaTable(lake / "warehouse/widened").schema().to_json()
+    assert "2025-01-03" not in str(rows_of(DeltaTable(lake / "warehouse/by_day"))), "the deleted partition"
+
+
+def rows_of(table: DeltaTable) -> list[dict[str, object]]:
+    return pa.table(table.scan().read_all()).to_pylist()
+
+
+@pytest.mark.parametrize("name", [*ASSETS, "beside"])
+def test_all_readers_see_the_same_columns_and_rows(spark, lake, read_elsewhere, name):
+    for path in tables(lake):
+        asset = path.relative_to(lake / "warehouse").parts[0] if "warehouse" in path.parts else ""
+        if asset != name and (name != "beside" or asset in ASSETS):
+            continue
         paths = [add.removeprefix(f"{path}/") for add in DeltaTable(path).file_uris()]
         columns = set(DeltaTable(path).metadata().partition_columns)
         keys = {part.partition("=")[0] for each in paths for part in each.split("/")[:-1] if "=" in part}
         assert keys <= columns, path
-        if "warehouse" in path.parts:
+        if asset:
             found = read_by_all(spark, path)
+            found |= {reader: by_path[str(path)] for reader, by_path in read_elsewhere.items()}
+            for reader in [each for each in found if (asset, each) in REFUSED]:
+                assert REFUSED[asset, reader] in found.pop(reader)
             expected = told(found["spark"])
-            assert {name: told(rows) for name, rows in found.items()} == dict.fromkeys(found, expected), path
+            assert {reader: told(rows) for reader, rows in found.items()} == dict.fromkeys(found, expected), path

@@ -29,6 +29,14 @@ class Suite:
 SUITES: Final = (
     Suite("airflow", ("apache-airflow==3.3.2",), ("tests/matrix/test_airflow.py",)),
     Suite(
+        "readers",
+        (
+            *("pyspark==3.5.9", "delta-spark==3.3.3", "duckdb==1.4.4", "duckdb-ext-delta==1.4.4.20260205"),
+            *("setuptools<81", "pandas<3"),
+        ),
+        ("tests/integration/test_other_readers.py",),
+    ),
+    Suite(
         "manifests",
         ("kubernetes-validate==1.37.0", "databricks-bundles==1.22.1"),
         ("tests/matrix/test_manifests.py", "tests/features/deploy/test_deploy.py"),

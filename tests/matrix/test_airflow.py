@@ -21,7 +21,10 @@ import pytest
 from tests.e2e.projects import called, document, environment, rows, write
 from tests.matrix.suites import environment_of
 
-pytestmark = pytest.mark.skipif(environment_of("airflow") is None, reason="make matrix ONLY=airflow")
+pytestmark = [
+    pytest.mark.skipif(environment_of("airflow") is None, reason="make matrix ONLY=airflow"),
+    pytest.mark.timeout(1800),
+]
 
 REPORTS = {
     "conf/project.yml": "project: reports\nengine: sail\n",
@@ -46,7 +49,7 @@ BROKEN = {
 
 
 class Airflow:
-    """An installation in a folder of its own: SQLite, and DAGs that run as soon as they are known."""
+    """An installation in a folder of its own, with SQLite."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -54,17 +57,17 @@ class Airflow:
         self.dags.mkdir(parents=True)
         bin_folder = Path(environment_of("airflow") or "", "bin").absolute()
         with closing(socket.create_server(("127.0.0.1", 0))) as free:
-            url = f"http://127.0.0.1:{free.getsockname()[1]}"
+            self.port = free.getsockname()[1]
+        url = f"http://127.0.0.1:{self.port}"
         self.environment = environment(
             AIRFLOW_HOME=str(home),
             AIRFLOW__CORE__LOAD_EXAMPLES="false",
             AIRFLOW__CORE__DAGS_FOLDER=str(self.dags),
-            AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION="false",
             AIRFLOW__CORE__PARALLELISM="2",
             AIRFLOW__CORE__EXECUTION_API_SERVER_URL=f"{url}/execution/",
             AIRFLOW__API__BASE_URL=url,
             AIRFLOW__API__HOST="127.0.0.1",
-            AIRFLOW__API__PORT=url.rpartition(":")[2],
+            AIRFLOW__API__PORT=str(self.port),
             AIRFLOW__API__WORKERS="1",
             PATH=f"{bin_folder}:{os.environ['PATH']}",
         )
@@ -82,6 +85,18 @@ class Airflow:
         """Rows of Airflow's own database."""
         with closing(sqlite3.connect(self.home / "airflow.db", timeout=30)) as database:
             return database.execute(sql).fetchall()
+
+    def wait_for_server(self, seconds: float) -> None:
+        """Waits until tasks can reach the server: those that start before fail."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+            except OSError:
+                assert time.monotonic() < deadline, (self.home / "log.txt").read_text()[-4000:]
+                time.sleep(1)
+            else:
+                return
 
     def wait(self, sql: str, seconds: float, ready: Callable[[list[tuple[object, ...]]], bool] = bool) -> None:
         """Waits until a query gives what is waited for."""
@@ -119,6 +134,9 @@ def test_the_events_of_one_project_start_the_dag_of_another_once_each(airflow, t
             ["airflow", "standalone"], env=airflow.environment, stdout=log, stderr=log, start_new_session=True
         )
         try:
+            airflow.wait_for_server(300)
+            airflow.call("dags", "unpause", "reports", "--yes")
+            airflow.call("dags", "unpause", "shop", "--yes")
             triggered = "select state from dag_run where dag_id = 'reports' and run_type = 'asset_triggered'"
             airflow.wait(triggered, 900, lambda found: found == [("success",)])
             first = listed_events(reports)
