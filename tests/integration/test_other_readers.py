@@ -30,6 +30,10 @@ TIMES = "{valid_from: since, valid_to: until, current: holds}"
 HISTORY = f"write: {{upsert: {{keys: [shop], newest_by: [_at, _id], history: {TIMES}}}}}"
 BY_DAY = "partition: {by: day, column: day}"
 RULES = "validations: [{range: {amount: {max: 7}}, severity: drop}, {not_null: [shop], severity: quarantine}]"
+DELETED = (
+    "inlets: {sales: {read: changes}}\nwrite: {upsert: {keys: [id], newest_by: _at, delete_when: amount > 6}}\n"
+    f"sql: {ROWS.replace('amount', 'amount, day AS _at')}"
+)
 ASSETS = {
     "by_day": f"{BY_DAY}\nsql: {ROWS}",
     "by_day_and_shop": f"partition: [{{by: day, column: day}}, {{segments: [de, fr], column: shop}}]\nsql: {ROWS} "
@@ -46,13 +50,11 @@ ASSETS = {
     "sql: SELECT coalesce(shop, '-') AS shop, amount, day AS _at, id AS _id FROM {{ inlets.sales }}",
     "shared": f"{BY_DAY}\nsql: {ROWS.replace('shop, ', '')}",
     "appended": f"inlets: {{sales: {{read: changes}}}}\nwrite: append\nsql: {ROWS}",
-    "grown": f"{BY_DAY}\nschema: add_columns\nsql: {ROWS.replace('day', 'day GROWN')}",
+    "grown": f"{BY_DAY}\nschema: add_columns\nsql: {ROWS.replace('day', 'dayGROWN')}",
     "widened": f"{BY_DAY}\nschema: evolve\nsql: {ROWS.replace('amount', 'CAST(amount AS WIDE) AS amount')}",
-    "deleted": "inlets: {sales: {read: changes}}\nwrite: {upsert: {keys: [id], newest_by: _at, delete_when: amount > 6}}\n"
-    f"sql: {ROWS.replace('amount', 'amount, day AS _at')}",
+    "deleted": DELETED,
     "followed": f"{BY_DAY}\nproperties: {{delta.enableChangeDataFeed: 'true'}}\nsql: {ROWS}",
-    "vectors": "inlets: {sales: {read: changes}}\nwrite: {upsert: {keys: [id], newest_by: _at, delete_when: amount > 6}}\n"
-    f"properties: {{delta.enableDeletionVectors: 'true'}}\nsql: {ROWS.replace('amount', 'amount, day AS _at')}",
+    "vectors": f"properties: {{delta.enableDeletionVectors: 'true'}}\n{DELETED}",
 }
 """An asset for each write mode, for changed columns, and for rows that are deleted."""
 BEFORE, AFTER = {"GROWN": "", "WIDE": "INT"}, {"GROWN": ", upper(shop) AS code", "WIDE": "BIGINT"}
@@ -83,9 +85,10 @@ def project(folder: Path) -> Path:
 
 def declare(home: Path, words: Mapping[str, str]) -> None:
     """Writes all assets, with what stands for each word in their queries."""
-    for name, text in ASSETS.items():
+    for name, template in ASSETS.items():
+        text = template
         for word, meaning in words.items():
-            text = text.replace(f" {word}" if word == "GROWN" else word, meaning)
+            text = text.replace(word, meaning)
         (home / f"assets/{name}.yml").write_text(dedent(f"asset: {name}\n{text}\n"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
@@ -102,6 +103,8 @@ def _format_values(values: Collection[int], every: range) -> str:
 Kind = Literal["databricks", "airflow", "kubernetes", "cron", "systemd"]
 _FilesByPath = dict[str, OwnedContent]
 _TEMPLATES: Final = Path(__file__).parent / "templates"
+_OLDEST_RUNTIME: Final = 15
+"""Major version of the first Databricks Runtime with Python 3.11; 13.3 has Spark 3.4 besides."""
 _START_OF_TIME: Final = 2025
 """A past year, so that the first start is due at the next tick."""
 
@@ -191,6 +194,8 @@ def _make_databricks(deployment: DeploymentSpec) -> _FilesByPath:
     if deployment.loop is None:
         to_quartz(deployment.cron)  # refuses a cron that Quartz cannot express
     _refuse_templates(deployment.run_command, ("${",), "Databricks")
+    if deployment.cluster is not None:
+        _refuse_runtime(deployment.cluster[0])
     return {"databricks.yml": _render_template("databricks.yml.j2", deployment, quartz=to_quartz)}
 
 
@@ -260,6 +265,18 @@ _BUILDERS: Final[Mapping[Kind, Callable[[DeploymentSpec], _FilesByPath]]] = {
 def _refuse_loop(deployment: DeploymentSpec, why: str) -> None:
     if deployment.loop is not None:
         raise InputError(f"--loop: {why}", hint="leave it out, or deploy to databricks, kubernetes or systemd")
+
+
+def _refuse_runtime(runtime: str) -> None:
+    """Refuses a Databricks Runtime whose Python is too old; images of one's own have other names.
+
+    Raises:
+        InputError: It is older than `_OLDEST_RUNTIME`.
+    """
+    version = re.match(r"(\d+)\.(\d+|x)", runtime)
+    if version and int(version[1]) < _OLDEST_RUNTIME:
+        hint = "use 15.4.x-scala2.12 or a newer one, or leave --cluster out for serverless"
+        raise InputError(f"--cluster {runtime}: the Python of the runtime is older than 3.11", hint=hint)
 
 
 def _refuse_templates(words: tuple[str, ...], marks: tuple[str, ...], place: str) -> None:

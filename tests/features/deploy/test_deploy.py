@@ -133,6 +133,20 @@ def test_bundles_are_what_the_published_schema_allows(deploy, options):
         assert list(Draft202012Validator(schema).iter_errors(written))
 
 
+@pytest.mark.parametrize("runtime", ["15.4.x-scala2.12", "16.4.x-scala2.12", "17.3.x-scala2.13", "custom:x"])
+def test_a_runtime_that_has_the_python_is_taken(deploy, runtime):
+    out = deploy("databricks", "--cluster", runtime, "i3.xlarge")[3]
+    cluster = bundle(out)["resources"]["jobs"]["shop"]["job_clusters"][0]["new_cluster"]
+    assert cluster["spark_version"] == runtime
+
+
+@pytest.mark.parametrize("runtime", ["14.3.x-scala2.12", "9.1.x-scala2.12"])
+def test_a_runtime_whose_python_is_too_old_is_refused(deploy, runtime):
+    code, _, err, out = deploy("databricks", "--cluster", runtime, "i3.xlarge")
+    assert (code, out.exists()) == (2, False)
+    assert f"--cluster {runtime}: the Python of the runtime is older than 3.11" in err
+
+
 def test_the_wheel_holds_the_project_and_what_is_beside_it(deploy):
     out = deploy("databricks")[3]
     (wheel,) = (out / "dist").iterdir()
