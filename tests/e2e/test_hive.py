@@ -50,11 +50,11 @@ sql: SELECT sum(amount) AS amount FROM {{ inlets.daily }}
 
 
 class Lake:
-    """The project, its metastore, and the folder where that has the tables."""
+    """The project, its metastore at ``url``, and the folder where that has the tables."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, url: str | None = None) -> None:
         self.home = home
-        url = f"jdbc:derby:;databaseName={home}/metastore;create=true"
+        url = url or f"jdbc:derby:;databaseName={home}/metastore;create=true"
         files = {
             "conf/project.yml": f"""
 project: shop
