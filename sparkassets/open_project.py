@@ -11,7 +11,7 @@ from sparkassets.app.adapters import Adapters
 from sparkassets.app.context import ProjectContext, Selection, WorkScope
 from sparkassets.app.work_runner import RunOptions, WorkRunner
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.planner.due.outdated_code import outputs_of_other_code
+from sparkassets.core.planner.due.outdated_code import has_other_code
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.frozen import replace
@@ -95,7 +95,7 @@ class OpenProject:
             from sparkassets.core.planner.explain.lateness import find_all_lateness
 
             plan = replace(plan, late=find_all_lateness(context))
-        if not any(outputs_of_other_code(asset, context.state_of(asset)) for asset in context.project.assets.values()):
+        if not any(has_other_code(asset, context.state_of(asset)) for asset in context.project.assets.values()):
             return plan
         from sparkassets.core.planner.explain.code_changes import find_code_changes
 
@@ -184,7 +184,7 @@ class OpenProject:
         node = explain_asset(context, spec, partitions)
         if spec.source is not None:
             return node
-        if outputs_of_other_code(spec, context.state_of(spec)):
+        if has_other_code(spec, context.state_of(spec)):
             from sparkassets.core.planner.explain.code_changes import (
                 describe_code_change,
                 describe_recompute_cost,
@@ -194,7 +194,7 @@ class OpenProject:
             for change in find_code_changes(context, [asset]):
                 lines = tuple(ExplanationNode(line) for line in change.difference)
                 cost = describe_recompute_cost(change, context.project)
-                clause = f"the code changed: {describe_code_change(change)}; {cost}"
+                clause = f"the code changed ({change.category}): {describe_code_change(change)}; {cost}"
                 node = replace(node, children=(*node.children, ExplanationNode(clause, None, lines)))
         if as_of is None:  # who commits now says nothing about then
             sentences = self._committers([context.asset(name) for name in spec.written_assets])

@@ -130,6 +130,31 @@ class AssetCommands:
         """
         return self._mark(asset, kind, PartitionSelection(tuple(partitions), interval), reason, verb="mark")
 
+    def accept_code(self, asset: str, *, reason: str) -> MarkResult:
+        """Lets a change of code hold from now on: what other code computed counts as computed by the present code.
+
+        Partitions that are stale for another reason are left out, as they are computed again anyway.
+
+        >>> project.assets.accept_code("daily_sales", reason="the old rate stays for old days")  # doctest: +SKIP
+
+        Raises:
+            InputError: No other code computed anything that is current, or the mark is refused as by `mark`.
+        """
+        from sparkassets.core.planner.due.outdated_code import outputs_of_other_code
+
+        self._context.runnable_asset(asset, "mark")
+        context = self._context.look(select=[asset])
+        spec = context.asset(asset)
+        state = context.state_of(spec)
+        outdated = PartitionSet.union(each.partitions for each in outputs_of_other_code(spec, state))
+        stale = PartitionSet.union(stamps.stamped_partitions() for stamps in state.stale.values())
+        if not spec.partitioning.is_partitioned and context.unused_events(state, state.spec.listens):
+            stale = EVERYTHING
+        if not outdated - stale:
+            hint = "the present code recomputes what is stale anyway" if outdated else None
+            raise InputError(f"no other code computed any current partition of {asset!r}", hint=hint)
+        return self.mark(asset, "done", *spec.partitioning.labels(outdated - stale), reason=reason)
+
     def accept(
         self, asset: str, *partitions: str, interval: str | None = None, run: str | None = None, reason: str
     ) -> MarkResult:

@@ -29,11 +29,13 @@ def print_changes(changes: Sequence[CodeChange], project: ProjectSpec, terminal:
     room = max((terminal.width or sys.maxsize) - 2, LEAST)
     for change in changes:
         first, *rest = wrap(
-            f"{change.asset}: {describe_code_change(change)}; {describe_recompute_cost(change, project)}", room
+            f"{change.asset} ({change.category}): {describe_code_change(change)}; "
+            f"{describe_recompute_cost(change, project)}",
+            room,
         )
         terminal.print(f"  {terminal.paint(change.asset, 'yellow')}{first.removeprefix(change.asset)}")
         terminal.print(*(f"  {line}" for line in rest))
-        for line in change.difference:
+        for line in change.difference if change.category != "none" else ():
             terminal.print(f"    {terminal.paint(strip_controls(line), _STYLES.get(line[:1], 'dim'))}")
 
 

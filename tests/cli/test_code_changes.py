@@ -40,12 +40,15 @@ def test_a_change_is_told_with_what_it_costs_and_healed(sql, said, asked):
         "- SUM(amount) AS revenue",
         "+ SUM(amount) * 2 AS revenue",
     ]
-    assert (change["verdict"], change["readers"]) == ("breaking", ["best_shops"])
+    assert (change["category"], change["readers"]) == ("breaking", ["best_shops"])
     assert change["columns"] == {"added": [], "removed": [], "changed": ["revenue"]}
     assert change["recompute"]["runs"] == 1
     assert change["recompute"]["downstream"] == [{"asset": "best_shops", "partitions": None}]
     text = said("plan")[1]
-    assert "code changed:\n  daily_revenue: it changes revenue, which best_shops may read; recomputing takes" in text
+    assert (
+        "code changed:\n  daily_revenue (breaking): it changes revenue, which best_shops may read; recomputing takes"
+        in text
+    )
     assert "    + SUM(amount) * 2 AS revenue\n" in text
     assert "the code changed since" in said("status")[1]
     assert "it changes revenue, which best_shops may read" in said("explain", "daily_revenue")[1]
@@ -73,22 +76,66 @@ def test_a_column_that_nobody_reads_is_said_to_be_one(shop, sql, asked):
     (shop / "assets/best_shops.sql").write_text("SELECT shop, revenue FROM {{ inlets.daily_revenue }}\n")
     rewrite(sql, "sum(amount) AS revenue", "sum(amount) AS revenue, max(amount) AS largest")
     (change,) = [each for each in asked("plan")["code_changes"] if each["asset"] == "daily_revenue"]
-    assert (change["verdict"], change["columns"]["added"], change["readers"]) == ("additive", ["largest"], [])
+    assert (change["category"], change["columns"]["added"], change["readers"]) == ("non-breaking", ["largest"], [])
 
 
-def test_backfill_and_ignore(shop, sql, said, asked):
+def test_backfill_and_forward_only(shop, sql, said, asked):
     yaml = shop / "assets/daily_revenue.yml"
     rewrite(sql, "sum(amount)", "sum(amount) * 2")
     text = yaml.read_text()
-    yaml.write_text(f"{text}on_code_change: ignore\n")
+    yaml.write_text(f"{text}on_code_change: forward_only\n")
     plan = asked("plan")
     assert (plan["runs"], plan["notes"], plan["code_changes"]) == ([], [], [])
-    assert "computed by different code (on_code_change: ignore)" in said("explain", "daily_revenue")[1]
+    assert "computed by different code (on_code_change: forward_only)" in said("explain", "daily_revenue")[1]
     yaml.write_text(f"{text}on_code_change: backfill\n")
     (run,) = asked("plan")["runs"]
     assert (run["asset"], run["partitions"], run["reason"]) == ("daily_revenue", ALL, "2 stale: its code changed")
     assert said("run")[0] == 0
     assert asked("plan")["runs"] == []
+
+
+def test_another_order_of_ctes_is_no_change_and_is_said_to_be_none(shop, sql, said, asked):
+    yaml, query = shop / "assets/daily_revenue.yml", sql.read_text().rstrip()
+    sql.write_text(f"WITH one AS (SELECT 1 AS x), two AS (SELECT 2 AS y) {query} HAVING 1 IN (SELECT x FROM one)\n")  # noqa: S608  of a test
+    yaml.write_text(f"{yaml.read_text()}on_code_change: backfill\n")
+    assert said("run")[0] == 0
+    sql.write_text(f"WITH second AS (SELECT 1 AS x) {query} HAVING 1 IN (SELECT x FROM second)\n")  # noqa: S608  of a test
+    plan = asked("plan")
+    (change,) = plan["code_changes"]
+    assert (plan["runs"], plan["notes"]) == ([], [])
+    assert (change["category"], change["partitions"], change["reached"]) == ("none", ALL, [])
+    assert change["recompute"] == {"runs": 0, "seconds": None, "downstream": []}
+    text = "daily_revenue (none): it is written in another way and returns the same rows; nothing is recomputed"
+    assert text in said("plan")[1]
+
+
+def test_columns_are_followed_to_readers_of_readers(shop, sql, asked):
+    (shop / "assets/best_shops.sql").write_text("SELECT shop, revenue AS best FROM {{ inlets.daily_revenue }}\n")
+    for name, column in (("named", "best"), ("other", "shop")):
+        (shop / f"assets/{name}.yml").write_text(f"asset: {name}\n")
+        (shop / f"assets/{name}.sql").write_text(f"SELECT {column} AS found FROM {{{{ inlets.best_shops }}}}\n")  # noqa: S608  of a test
+    rewrite(sql, "sum(amount)", "sum(amount) * 2")
+    (change,) = [each for each in asked("plan")["code_changes"] if each["asset"] == "daily_revenue"]
+    assert change["readers"] == ["best_shops"]
+    assert change["reached"] == [
+        {"asset": "best_shops", "columns": ["best"]},
+        {"asset": "named", "columns": ["found"]},
+    ]
+
+
+def test_a_change_is_accepted_from_now_on(sql, said, asked):
+    said_by = ("mark", "daily_revenue", "--forward-only", "--reason", "the old rate stays for old days")
+    code, _, err = said(*said_by)
+    assert (code, err) == (2, "error: no other code computed any current partition of 'daily_revenue'\n")
+    rewrite(sql, "sum(amount)", "sum(amount) * 2")
+    assert len(asked("plan")["code_changes"]) == 1
+    assert said(*said_by)[0] == 0
+    plan = asked("plan")
+    assert (plan["runs"], plan["notes"], plan["code_changes"]) == ([], [], [])
+    assert "the old rate stays for old days" in said("explain", "daily_revenue")[1]
+    assert {each["definition"] for each in asked("partitions", "daily_revenue")} != {None}
+    code, _, err = said(*said_by, "--partition", "2025-01-01")
+    assert (code, err.partition("\n")[0]) == (2, "error: --forward-only finds the partitions itself")
 
 
 def test_all_goes_with_no_partition(said):

@@ -45,6 +45,11 @@ KINDS: tuple[MarkKind, ...] = ("done", "missing", "skip")
     multiple=True,
     help="Do not compute the partitions, and do not wait for them.",
 )
+@click.option(
+    "--forward-only",
+    is_flag=True,
+    help="Accept a change of code from now on: what other code computed counts as done.",
+)
 @click.option("--reason", required=True, metavar="TEXT", help="Reason, shown in plans and history.")
 @json_option
 def command(
@@ -53,6 +58,7 @@ def command(
     partitions: tuple[str, ...],
     interval: str | None,
     kinds: tuple[MarkKind, ...],
+    forward_only: bool,
     reason: str,
     as_json: bool,
 ) -> int:
@@ -62,12 +68,18 @@ def command(
     become stale as usual when their inlets change. --missing has partitions recomputed as soon as possible, even if
     nothing changed; their rows stay until then. --skip makes partitions neither expected nor waited for, until
     --missing reverts that or `backfill --force` computes them. For an asset without partitions, --skip drops what is
-    due now; if each interval or event has its own run, --interval selects one.
+    due now; if each interval or event has its own run, --interval selects one. --forward-only marks as done what code
+    before a change computed and is current otherwise: the change holds from now on.
     """
-    if len(set(kinds)) != 1:
-        raise InputError("pass one of --done, --missing and --skip")
+    if len(set(kinds)) + forward_only != 1:
+        raise InputError("pass one of --done, --missing, --skip and --forward-only")
+    if forward_only and (partitions or interval is not None):
+        raise InputError("--forward-only finds the partitions itself", hint="--done marks those of --partition")
     project = open_project(folder)
-    result = project.assets.mark(asset, kinds[0], *partitions, interval=interval, reason=reason)
+    if forward_only:
+        result = project.assets.accept_code(asset, reason=reason)
+    else:
+        result = project.assets.mark(asset, kinds[0], *partitions, interval=interval, reason=reason)
     if as_json:
         print_json(mark_document(result, project.spec))
         return 0

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Final
 
 from sparkassets.core.definitions.definition import VALUES, AssetDefinition
+from sparkassets.core.definitions.query_parts import returns_same_rows, split_query
 from sparkassets.core.query_text import normal_form, words, yielded_columns
 from sparkassets.frozen import frozen
 
@@ -172,7 +173,8 @@ UNKNOWN_EFFECT: Final = ColumnEffect(affects_everything=True)
 def find_column_effect(old: AssetDefinition, new: AssetDefinition) -> ColumnEffect:
     """The columns that a change of a definition affects.
 
-    Everything unless both are one SELECT that only differs in items of its list, each of which can change alone.
+    Everything unless the queries only differ in items of SELECT lists, of the query or of its CTEs, each of which can
+    change alone.
 
     >>> one, two = "SELECT day , a FROM x WHERE a > 1", "SELECT day , a , UPPER ( b ) AS c FROM x WHERE a > 1"
     >>> find_column_effect(AssetDefinition.build(text=one), AssetDefinition.build(text=two)).added
@@ -181,18 +183,52 @@ def find_column_effect(old: AssetDefinition, new: AssetDefinition) -> ColumnEffe
     ...     AssetDefinition.build(text="SELECT day , a FROM x")).affects_everything
     True
     """
-    was, now = _parse_select(old.text), _parse_select(new.text)
-    if old.parts != new.parts or was is None or now is None or was.around != now.around:
+    if returns_same_rows(old, new):
+        return ColumnEffect()
+    was, now = split_query(old.text), split_query(new.text)
+    if old.parts != new.parts or was is None or now is None or was.tables.keys() != now.tables.keys():
         return UNKNOWN_EFFECT
-    added, removed = _names_without(now.items, was.items), _names_without(was.items, now.items)
-    common = _names_without(now.items, added)
-    if _names_without(was.items, removed) != common:
+    touched = dict[str, frozenset[str]]()
+    for name, table in now.tables.items():
+        effect = _find_query_effect(was.tables[name].query, table.query, touched)
+        is_renamed = was.tables[name].columns != table.columns or (table.columns and effect.affected_columns)
+        if effect.affects_everything or is_renamed:
+            return UNKNOWN_EFFECT
+        touched[name] = effect.affected_columns
+    return _find_query_effect(was.body, now.body, touched)
+
+
+def _find_query_effect(
+    was: Sequence[str], now: Sequence[str], touched_tables: Mapping[str, frozenset[str]]
+) -> ColumnEffect:
+    """The columns of one SELECT that its change affects, or that of the columns of CTEs that it reads."""
+    read_names = {word.strip("`").casefold() for word in (*was, *now)}
+    upstream = frozenset[str]().union(*(columns for name, columns in touched_tables.items() if name in read_names))
+    if was == now and not upstream:
+        return ColumnEffect()
+    if upstream and (_WIDE & {*was, *now} or "*" in _stars(was) or "*" in _stars(now)):
         return UNKNOWN_EFFECT
-    changed = tuple(name for name in common if was.items[name] != now.items[name])
-    kept = [now.items[name] for name in _names_without(common, changed)]
-    touched = [*(was.items[name] for name in removed + changed), *(now.items[name] for name in added + changed)]
-    fine = _can_change_alone(touched, kept, {*added, *removed, *changed}, now)
-    return ColumnEffect(added, removed, changed) if fine else UNKNOWN_EFFECT
+    if was == now and not upstream & read_names:
+        return ColumnEffect()
+    old, new = _parse_select(was), _parse_select(now)
+    if old is None or new is None or old.around != new.around:
+        return UNKNOWN_EFFECT
+    added, removed = _names_without(new.items, old.items), _names_without(old.items, new.items)
+    common = _names_without(new.items, added)
+    if _names_without(old.items, removed) != common:
+        return UNKNOWN_EFFECT
+    edited = tuple(name for name in common if old.items[name] != new.items[name])
+    changed = tuple(name for name in common if name in edited or _mentions(new.items[name], upstream))
+    kept = [new.items[name] for name in _names_without(common, changed)]
+    rewritten = [*(old.items[name] for name in removed + edited), *(new.items[name] for name in added + edited)]
+    touched = [*rewritten, *(new.items[name] for name in _names_without(changed, edited))]
+    names = {*added, *removed, *changed, *upstream}
+    is_alone = _can_change_alone(touched, kept, names, new) and _keeps_aggregation(rewritten, kept, new)
+    return ColumnEffect(added, removed, changed) if is_alone else UNKNOWN_EFFECT
+
+
+def _mentions(item: Sequence[str], names: Collection[str]) -> bool:
+    return any(word.strip("`").casefold() in names for word in item)
 
 
 def _names_without(names: Iterable[str], others: Collection[str]) -> tuple[str, ...]:
@@ -218,10 +254,9 @@ class _SelectQuery:
         return self.before, self.after
 
 
-def _parse_select(text: str) -> _SelectQuery | None:
-    """The query in words; None if it is not one plain SELECT, or the names of its columns are uncertain."""
-    names = yielded_columns(text) if text else None
-    found = words(text)
+def _parse_select(found: Sequence[str]) -> _SelectQuery | None:
+    """A query in words; None if it is not one plain SELECT, or the names of its columns are uncertain."""
+    names = yielded_columns(" ".join(found))
     if names is None or "DISTINCT" in found:
         return None
     outer = [word if not depth else "" for word, depth in _depths(found)]
@@ -261,20 +296,34 @@ def _can_change_alone(
 ) -> bool:
     """Whether the ``touched`` items can change without effect on the ``kept`` ones or on which rows there are.
 
-    They must not be used elsewhere by name or by position, and must not decide whether the query aggregates: without
-    GROUP BY, a first or last aggregate would turn many rows into one or back.
+    They must not be used elsewhere by one of ``names`` or by position, nor be what GROUP BY ALL groups by.
     """
     if any(not _is_scalar(item) for item in touched):
         return False
     elsewhere = {word.strip("`").casefold() for item in (*kept, query.after) for word in item}
     if elsewhere & {*names} or any(word.isdigit() for word in _possible_positions(query.after)):
         return False
-    clauses = [word for word, depth in _depths(query.after) if not depth]
-    are_aggregates = [_aggregates_rows(item) for item in touched]
-    if "GROUP" in clauses:  # GROUP BY ALL groups by every item that is no aggregate
-        return "ALL" not in clauses or (all(are_aggregates) and not any("OVER" in item for item in touched))
-    # another aggregate makes the query return one row, with or without the touched ones
-    return not any(are_aggregates) or any(_aggregates_rows(item) and "OVER" not in item for item in kept)
+    are_groups = [not _aggregates_rows(item) or "OVER" in item for item in touched]
+    return not (_groups_rows(query) and "ALL" in query.after and any(are_groups))
+
+
+def _keeps_aggregation(
+    rewritten: Collection[Sequence[str]], kept: Collection[Sequence[str]], query: _SelectQuery
+) -> bool:
+    """Whether the ``rewritten`` items do not decide whether the query aggregates.
+
+    Without GROUP BY, a first or last aggregate turns many rows into one or back; another one makes one row with or
+    without it.
+    """
+    return (
+        _groups_rows(query)
+        or not any(map(_aggregates_rows, rewritten))
+        or any(_aggregates_rows(item) and "OVER" not in item for item in kept)
+    )
+
+
+def _groups_rows(query: _SelectQuery) -> bool:
+    return any(word == "GROUP" for word, depth in _depths(query.after) if not depth)
 
 
 def _is_scalar(item: Sequence[str]) -> bool:

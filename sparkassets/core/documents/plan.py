@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 def change_document(change: CodeChange, project: ProjectSpec) -> dict[str, Any]:
     """A change of an asset's code; ``partitions`` is null without partitions, ``columns`` where any may be touched.
 
-    ``verdict`` is ``additive``, ``unread`` or ``breaking``; ``recompute`` is the cost of computing it again.
+    ``category`` is ``none``, ``non-breaking``, ``breaking`` or ``unknown``; ``recompute`` is the cost of computing it
+    again, and ``reached`` has null for all columns of an asset.
     """
     asset, touched = project.assets[change.asset], change.effect
     columns = {"added": list(touched.added), "removed": list(touched.removed), "changed": list(touched.changed)}
@@ -53,9 +54,13 @@ def change_document(change: CodeChange, project: ProjectSpec) -> dict[str, Any]:
         "newer": change.newer,
         "computed_by": [_output_document(made, asset) for made in change.made],
         "difference": list(change.difference),
-        "verdict": change.verdict,
+        "category": change.category,
         "columns": None if touched.affects_everything else columns,
         "readers": list(change.readers),
+        "reached": [
+            {"asset": name, "columns": None if columns is None else sorted(columns)}
+            for name, columns in change.reached.items()
+        ],
         "recompute": {
             "runs": change.runs,
             "seconds": seconds_figure(change.seconds),

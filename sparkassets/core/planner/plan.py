@@ -19,8 +19,12 @@ if TYPE_CHECKING:
     from sparkassets.core.definitions.differences import ColumnEffect
     from sparkassets.core.notebook import HtmlTable
 
-ChangeVerdict = Literal["breaking", "additive", "unread"]
-"""``additive``: it only adds columns; ``unread``: nobody downstream reads what it touches; else ``breaking``."""
+ChangeCategory = Literal["none", "non-breaking", "breaking", "unknown"]
+"""Effect of a change of code on consumers.
+
+``none``: the same rows come out; ``non-breaking``: no consumer reads what it adds, removes or changes; ``breaking``;
+``unknown``: the code does not tell, which counts as breaking.
+"""
 
 
 @frozen
@@ -153,9 +157,9 @@ class CodeChange:
         made: Present partitions by definition, the asset's own among them, in the order in which these came.
         newer: Whether the other code came after the asset's own: an older checkout runs, or a change was taken back.
         difference: Lines removed from (``-``) and added to (``+``) the newest of the other code.
-        verdict: What the change means for consumers; an uncertain one counts as breaking.
         effect: Columns that the change touches.
-        readers: Assets that read these columns.
+        reached: Columns by asset that are made of these, upstream first; None for all. Only where the values pass on.
+        readers: Those of the reached assets that read the table itself.
         runs: Number of runs that compute the partitions again.
         seconds: Duration of these runs by earlier ones; None without earlier runs.
         downstream: Partitions by asset that become due afterwards; everything for a whole asset.
@@ -168,8 +172,9 @@ class CodeChange:
     made: tuple[DefinitionOutput, ...]
     newer: bool
     difference: tuple[str, ...]
-    verdict: ChangeVerdict
+    category: ChangeCategory
     effect: ColumnEffect
+    reached: Mapping[str, frozenset[str] | None]
     readers: tuple[str, ...]
     runs: int
     seconds: float | None

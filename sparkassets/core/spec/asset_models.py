@@ -385,11 +385,11 @@ class AssetFile(StrictMap):
             "each segment of the column that it names, or, without declared segments, the list defines them."
         ),
     )
-    on_code_change: Literal["warn", "backfill", "ignore"] = Field(
+    on_code_change: Literal["warn", "backfill", "forward_only"] = Field(
         default="warn",
         description=(
             "What to do with partitions computed by an earlier version of the SQL, function or "
-            "params: warn in plan and status, backfill them, or ignore the change."
+            "params: warn in plan and status, backfill them, or take them as they are (forward_only)."
         ),
     )
     timezone: Maybe[ZoneText] = Field(

@@ -28,7 +28,7 @@ from sparkassets.frozen import frozen, replace
 
 OnUpdate = Literal["rerun", "ignore"]
 OnRemoved = Literal["keep", "rerun"]
-OnCodeChange = Literal["warn", "backfill", "ignore"]
+OnCodeChange = Literal["warn", "backfill", "forward_only"]
 SchemaPolicy = Literal["strict", "add_columns", "evolve"]
 Committer = Literal["auto", "spark"]
 UnchangedPolicy = Literal["skip", "publish"]

@@ -49,7 +49,7 @@ class TestEffect:
             (BASE, BASE.replace("> 0", "> 1")),
             (BASE, BASE.replace("GROUP BY day, origin", "GROUP BY day")),
             (BASE, BASE + " LIMIT 3"),
-            (BASE, "WITH g AS (SELECT 1) " + BASE),
+            (BASE, "WITH g AS (SELECT 1) " + BASE.replace("{{ inlets.f }}", "{{ inlets.f }} JOIN g")),
             (BASE, f"{BASE} UNION ALL {BASE}"),
             (BASE, BASE.replace("SELECT", "SELECT DISTINCT")),
             (

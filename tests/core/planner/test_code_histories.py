@@ -31,7 +31,7 @@ from tests.depth import histories
 from tests.drivers import Drivers
 
 NAMES = ("one", "two")
-MODES = ("warn", "backfill", "ignore")
+MODES = ("warn", "backfill", "forward_only")
 
 
 class Checkout:
@@ -135,7 +135,7 @@ class History(Drivers):
             assert spec.definition is not None
             other = sorted(partition for partition, number in model.items() if number != spec.definition.id)
             said = sorted(inside(spec.partitioning, told[name].partitions)) if name in told else []
-            assert said == ([] if self.mode == "ignore" else other)
+            assert said == ([] if self.mode == "forward_only" else other)
 
     def outdated(self, name: str) -> list[Partition]:
         """What code that came before this driver's has made."""

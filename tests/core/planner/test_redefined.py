@@ -147,11 +147,11 @@ class TestWarn:
 
     def test_ignore_says_nothing_but_when_it_is_asked(self):
         story = there()
-        story.becomes(NEW, on_code_change="ignore")
+        story.becomes(NEW, on_code_change="forward_only")
         assert story.noted() == []
         spec = story.project.assets["a"]
         assert asset_status(story.context(), spec).notes == ()
-        assert "computed by different code (on_code_change: ignore)" in repr(explain_asset(story.context(), spec))
+        assert "computed by different code (on_code_change: forward_only)" in repr(explain_asset(story.context(), spec))
 
     def test_what_a_person_accepts_is_of_the_present_code(self):
         story = there()

@@ -13,17 +13,38 @@ from sparkassets.frozen import replace
 
 
 def outputs_of_other_code(asset: AssetSpec, state: AssetState) -> tuple[DefinitionOutput, ...]:
-    """Present partitions by each definition other than the asset's own, in the order the journal heard of them.
+    """Present partitions by each definition that may return other rows than the asset's own.
 
-    Skipped partitions are left out. For an asset that appends, empty once a run with its own definition has succeeded,
-    because earlier rows stay as they are.
+    In the order in which the journal heard of them. Skipped partitions are left out. For an asset that appends, empty
+    once a run with its own definition has succeeded, because earlier rows stay as they are.
     """
+    if asset.is_recomputable or (state.made and _newest(state).definition.id != own_definition_id(asset)):
+        return _outputs_of_others(asset, state, same_rows=False)
+    return ()
+
+
+def outputs_of_rewritten_code(asset: AssetSpec, state: AssetState) -> tuple[DefinitionOutput, ...]:
+    """Present partitions by each definition that is written in another way and certainly returns the same rows."""
+    return _outputs_of_others(asset, state, same_rows=True)
+
+
+def has_other_code(asset: AssetSpec, state: AssetState) -> bool:
+    """Whether any definition but the asset's own has computed partitions."""
     own_id = own_definition_id(asset)
-    others = [each for each in state.made if each.definition.id != own_id]
-    if not own_id or not others or (not asset.is_recomputable and _newest(state).definition.id == own_id):
+    return bool(own_id) and any(each.partitions and each.definition.id != own_id for each in state.made)
+
+
+def _outputs_of_others(asset: AssetSpec, state: AssetState, *, same_rows: bool) -> tuple[DefinitionOutput, ...]:
+    own = asset.definition
+    others = [each for each in state.made if own is not None and each.definition.id != own.id]
+    if own is None or not others:
         return ()
+    from sparkassets.core.definitions.query_parts import returns_same_rows  # where code has changed
+
     present = (
-        replace(each, partitions=partitions_made_by(asset, state, each) - state.skipped_partitions) for each in others
+        replace(each, partitions=partitions_made_by(asset, state, each) - state.skipped_partitions)
+        for each in others
+        if returns_same_rows(each.definition, own) is same_rows
     )
     return tuple(each for each in present if each.partitions)
 
@@ -84,7 +105,7 @@ def code_note(context: PlanningContext, asset: AssetSpec, state: AssetState) -> 
 
     None where there are none, or the asset ignores changed code.
     """
-    if asset.on_code_change == "ignore":
+    if asset.on_code_change == "forward_only":
         return None
     outputs = outputs_of_other_code(asset, state)
     if asset.on_code_change == "backfill" and asset.is_recomputable:

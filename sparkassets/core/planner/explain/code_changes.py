@@ -11,14 +11,19 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.phrases import few, listing
 from sparkassets.core.planner.batch.run_batches import partition_limit
-from sparkassets.core.planner.due.outdated_code import outputs_of_other_code, own_definition_id, partitions_made_by
+from sparkassets.core.planner.due.outdated_code import (
+    outputs_of_other_code,
+    outputs_of_rewritten_code,
+    own_definition_id,
+    partitions_made_by,
+)
 from sparkassets.core.planner.due.unaffected_readers import find_unaffected_readers
 from sparkassets.core.planner.explain.impact import recomputed_by_update
-from sparkassets.core.planner.plan import ChangeVerdict, CodeChange
+from sparkassets.core.planner.plan import ChangeCategory, CodeChange
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.wording import plural
 from sparkassets.core.run_costs import forecast_cost
-from sparkassets.core.spec.model import AssetSpec, SqlBody
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 
 if TYPE_CHECKING:
@@ -34,13 +39,14 @@ def find_code_changes(context: PlanningContext, names: Collection[str] | None = 
     """
     changes = []
     for asset in context.project.assets.values():
-        is_shown = asset.name in names if names is not None else asset.on_code_change != "ignore"
+        is_shown = asset.name in names if names is not None else asset.on_code_change != "forward_only"
         if (
             is_shown
             and asset.source is None
-            and (other_outputs := outputs_of_other_code(asset, context.state_of(asset)))
+            and (state := context.state_of(asset)).made
+            and (other_outputs := outputs_of_other_code(asset, state) or outputs_of_rewritten_code(asset, state))
         ):
-            changes.append(_build_change(context, asset, context.state_of(asset), other_outputs))
+            changes.append(_build_change(context, asset, state, other_outputs))
     return tuple(changes)
 
 
@@ -52,12 +58,18 @@ def _build_change(
     definition = asset.definition if asset.definition is not None else AssetDefinition("")
     since = next((each.since for each in state.made if each.definition.id == definition.id), 0)
     from sparkassets.core.definitions.differences import describe_difference, find_column_effect
+    from sparkassets.core.planner.explain.column_reach import find_reached_columns  # with sqlglot
 
     partitions = PartitionSet.union(each.partitions for each in other_outputs)
     touched = find_column_effect(newest.definition, definition)
-    readers = _affected_readers(context, asset, touched)
+    reached = find_reached_columns(context, asset, touched)
+    readers = tuple(name for name in reached if _reads(context.project.assets[name], asset))
+    category = _categorize(newest.definition, definition, touched, is_read=bool(readers))
+    is_recomputed = category != "none"
     runs = (
-        1 if partitions.is_everything else len(asset.partitioning.split_into_chunks(partitions, partition_limit(asset)))
+        int(is_recomputed)
+        if partitions.is_everything or not is_recomputed
+        else len(asset.partitioning.split_into_chunks(partitions, partition_limit(asset)))
     )
     costs = forecast_cost(state.costs, max(1, asset.partitioning.count(partitions)))
     present_outputs = ((each, partitions_made_by(asset, state, each)) for each in state.made)
@@ -73,60 +85,59 @@ def _build_change(
         ),
         newer=newest.since > since,
         difference=describe_difference(newest.definition, definition),
-        verdict=_judge_change(touched, readers),
+        category=category,
         effect=touched,
+        reached=reached,
         readers=readers,
         runs=runs,
-        seconds=costs.seconds if costs is not None else None,
+        seconds=costs.seconds if costs is not None and is_recomputed else None,
         downstream=recomputed_by_update(
             context, {asset.name: partitions}, unread_by=find_unaffected_readers(context, asset, partitions)
-        ),
+        )
+        if is_recomputed
+        else {},
     )
 
 
-def _judge_change(touched: ColumnEffect, readers: tuple[str, ...]) -> ChangeVerdict:
-    """What the change means for consumers: ``breaking`` if they may see it, ``additive`` if it only adds columns.
+def _categorize(old: AssetDefinition, new: AssetDefinition, touched: ColumnEffect, *, is_read: bool) -> ChangeCategory:
+    """The category of the change; a query whose structure is hidden, and a function, leave it unknown."""
+    from sparkassets.core.definitions.query_parts import returns_same_rows, split_query
 
-    ``unread`` is a change of columns that no consumer reads.
-    """
-    if touched.affects_everything or readers:
-        return "breaking"
-    return "unread" if touched.removed or touched.changed else "additive"
+    if returns_same_rows(old, new):
+        return "none"
+    if not touched.affects_everything:
+        return "breaking" if is_read else "non-breaking"
+    is_plain = old.parts == new.parts and split_query(old.text) is not None and split_query(new.text) is not None
+    return "breaking" if is_plain else "unknown"
 
 
-def _affected_readers(context: PlanningContext, asset: AssetSpec, touched: ColumnEffect) -> tuple[str, ...]:
-    """Names of the consumers that read a touched column; a Python consumer counts as reading all columns."""
-    from sparkassets.core.definitions.differences import find_columns_read
-
-    readers = []
-    for consumer in context.project.assets.values():
-        for name in asset.written_assets:
-            inlet = consumer.inlets.get(name)
-            if inlet is None or inlet.waits_only:
-                continue
-            columns = find_columns_read(consumer.body.text, name) if isinstance(consumer.body, SqlBody) else None
-            if touched.affects_everything or columns is None or touched.affected_columns & columns:
-                readers.append(consumer.name)
-                break
-    return tuple(readers)
+def _reads(consumer: AssetSpec, asset: AssetSpec) -> bool:
+    """Whether the consumer reads a table that the asset writes."""
+    return any(name in consumer.inlets and not consumer.inlets[name].waits_only for name in asset.written_assets)
 
 
 def describe_code_change(change: CodeChange) -> str:
     """What a change of code means downstream, as a clause for people."""
+    if change.category == "none":
+        return "it is written in another way and returns the same rows"
     touched = change.effect
+    indirect = [name for name in change.reached if name not in change.readers]
+    beyond_text = f", and through them {listing(indirect, last='and')}" if indirect else ""
     if touched.affects_everything:
         readers_text = f"; {listing(change.readers, last='and')} would see the change" if change.readers else ""
-        return f"it may affect every column{readers_text}"
+        return f"it may affect every column{readers_text}{beyond_text}"
     parts = [("adds", touched.added), ("drops", touched.removed), ("changes", touched.changed)]
     changes_text = ", ".join(f"{word} {few(names)}" for word, names in parts if names)
-    only = "only " if change.verdict == "additive" else ""
+    only = "" if touched.removed or touched.changed or change.readers else "only "
     if not change.readers:
         return f"it {only}{changes_text}, which nothing downstream reads"
-    return f"it {only}{changes_text}, which {listing(change.readers, last='and')} may read"
+    return f"it {changes_text}, which {listing(change.readers, last='and')} may read{beyond_text}"
 
 
 def describe_recompute_cost(change: CodeChange, project: ProjectSpec) -> str:
     """What it takes to compute the partitions again, as a clause: runs, seconds, and the assets that become due."""
+    if change.category == "none":
+        return "nothing is recomputed"
     asset = project.assets[change.asset]
     partitions_text = (
         "a run" if change.partitions.is_everything else plural(asset.partitioning.count(change.partitions), "partition")

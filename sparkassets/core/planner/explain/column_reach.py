@@ -1,0 +1,63 @@
+"""Which columns downstream are made of columns that a change touches, by the derivations of the queries between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkassets.core.definitions.differences import ColumnEffect, find_columns_read
+from sparkassets.core.derivation.asset_columns import AssetDerivations
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.spec.model import AssetSpec, SqlBody
+
+TouchedColumns = frozenset[str] | None
+"""Columns in lower case; None for all, or where the set of rows may change."""
+
+
+def find_reached_columns(
+    context: PlanningContext, asset: AssetSpec, effect: ColumnEffect
+) -> dict[str, frozenset[str] | None]:
+    """The touched columns of each asset downstream that has any, upstream first.
+
+    A query that cannot be derived, and a function, pass a touched column that they may read on to all of theirs.
+    """
+    start = None if effect.affects_everything else effect.affected_columns
+    touched: dict[str, TouchedColumns] = dict.fromkeys(asset.written_assets, start)
+    stored = context.stored_columns
+    derivations = AssetDerivations(context.project) if stored is None else AssetDerivations(context.project, stored)
+    for consumer in context.project.assets.values():
+        if consumer.name in touched:
+            continue
+        found = [*_pass_on(derivations, consumer, touched)]
+        if found:
+            columns = None if None in found else frozenset[str]().union(*(each for each in found if each is not None))
+            touched.update(dict.fromkeys((consumer.name, *consumer.written_assets), columns))
+    return {name: columns for name, columns in touched.items() if name not in asset.written_assets}
+
+
+def _pass_on(
+    derivations: AssetDerivations, consumer: AssetSpec, touched: dict[str, TouchedColumns]
+) -> Iterator[TouchedColumns]:
+    """The consumer's columns that are made of touched ones, for each inlet of which it may read one."""
+    for inlet in consumer.inlets.values():
+        if inlet.waits_only or inlet.name not in touched:
+            continue
+        columns = touched[inlet.name]
+        read = find_columns_read(consumer.body.text, inlet.name) if isinstance(consumer.body, SqlBody) else None
+        if columns is None:
+            yield None
+        elif columns and (read is None or read & columns):
+            yield _made_of(derivations, consumer, inlet.name, columns)
+
+
+def _made_of(derivations: AssetDerivations, consumer: AssetSpec, inlet: str, columns: frozenset[str]) -> TouchedColumns:
+    """The consumer's columns that are made of these columns of the inlet; None where they may decide its rows."""
+    derivation = derivations.derivation_of(consumer)
+    if derivation is None or derivation.rows is None or None in derivation.columns.values():
+        return None
+    if any(use.is_of(inlet, column) for use in derivation.rows for column in columns):
+        return None
+    return frozenset(
+        name.casefold()
+        for name, uses in derivation.columns.items()
+        if any(use.is_of(inlet, column) for use in uses or () for column in columns)
+    )
