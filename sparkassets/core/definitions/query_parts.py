@@ -64,7 +64,7 @@ def split_query(text: str) -> QueryParts | None:
         query_end = _skip_brackets(found, columns_end + 1)
         if query_end == columns_end + 1 or found[columns_end] != "AS":
             return None
-        name, query = _name(found[name_place]), tuple(found[columns_end + 2 : query_end - 1])
+        name, query = _normalize_name(found[name_place]), tuple(found[columns_end + 2 : query_end - 1])
         if name in tables or name == "recursive":
             return None
         tables[name] = CommonTable(tuple(found[name_place + 1 : columns_end]), query)
@@ -89,13 +89,13 @@ def _reads_later_table(parts: QueryParts) -> bool:
     """Whether a CTE names itself or a later one: that would be a table of a catalog, which the order hides."""
     later = {*parts.tables}
     for name, table in parts.tables.items():
-        if later & {*map(_name, table.query)}:
+        if later & {*map(_normalize_name, table.query)}:
             return True
         later.discard(name)
     return False
 
 
-def _name(word: str) -> str:
+def _normalize_name(word: str) -> str:
     return word.strip("`").casefold()
 
 
@@ -135,22 +135,24 @@ def _canonical_form(text: str) -> tuple[Words, ...] | None:
         return None
     numbers, pieces = dict[str, str](), list[Words]()
 
-    def renamed(found: Words) -> Words | None:
+    def rename_tables(found: Words) -> Words | None:
         references = _find_references(found, parts.tables)
         if references is None:
             return None
         for place in references:
-            name = _name(found[place])
+            name = _normalize_name(found[place])
             if name in numbers:
                 continue
-            query = renamed(parts.tables[name].query)
+            query = rename_tables(parts.tables[name].query)
             if query is None:
                 return None
             numbers[name] = f"\0{len(numbers)}"
             pieces.append((*parts.tables[name].columns, *query))
-        return tuple(numbers[_name(word)] if place in references else word for place, word in enumerate(found))
+        return tuple(
+            numbers[_normalize_name(word)] if place in references else word for place, word in enumerate(found)
+        )
 
-    body = renamed(parts.body)
+    body = rename_tables(parts.body)
     return None if body is None else (*pieces, body)
 
 
@@ -160,13 +162,13 @@ def _find_references(found: Words, names: Collection[str]) -> list[int] | None:
     A CTE is read after FROM or JOIN of a query. It qualifies a column (``x.a``) only inside of a SELECT that reads it:
     elsewhere ``x`` would be a column with fields.
     """
-    scopes = _Scopes()
+    scopes = _NameScopes()
     references, qualifiers = list[int](), list[tuple[int, int]]()
     readers = set[tuple[int, str]]()
     for place, word in enumerate(found):
         before, after = found[place - 1] if place else "", found[place + 1] if place + 1 < len(found) else ""
         scope = scopes.enter(word, after)
-        name = _name(word)
+        name = _normalize_name(word)
         if name not in names or before == ".":
             continue
         references.append(place)
@@ -177,12 +179,13 @@ def _find_references(found: Words, names: Collection[str]) -> list[int] | None:
         else:
             return None
     is_certain = all(
-        any((each, _name(found[place])) in readers for each in scopes.around(scope)) for place, scope in qualifiers
+        any((each, _normalize_name(found[place])) in readers for each in scopes.around(scope))
+        for place, scope in qualifiers
     )
     return references if is_certain else None
 
 
-class _Scopes:
+class _NameScopes:
     """The SELECTs and brackets of a query, numbered as they open; each SELECT of a UNION is one of its own."""
 
     def __init__(self) -> None:

@@ -278,13 +278,10 @@ def _settle_success(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry,
         after = _cover_partitions(after, entry, claim, scheduled)
     elif scheduled is None:
         after = replace(after, failed=())
-    promotion = _promotion_of(applicable)
     if scheduled is not None:
         after = _advance_schedule(after, entry, scheduled)
-    elif applicable is not None and promotion is not None:
-        after = _with_watermarks(after, promotion.watermarks, applicable)
-    elif applicable is not None and asset.spec.appends:
-        after = _advance_read_watermarks(after, entry, applicable)
+    elif applicable is not None:
+        after = _advance_reading(after, entry, applicable)
     after = aligned_instances.record_instance(work, after, entry, numbered.seq)
     recorder_claim = asset.claim_state(entry.recorder)
     after = record_definition(
@@ -305,6 +302,14 @@ def _settle_success(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry,
         taken=promoted_after_run(asset.taken, entry.published_partitions, _promotion_of(claim)),
     )
     return cause_consumption.drop_unknown_requests(settled)
+
+
+def _advance_reading(asset: AssetState, entry: SuccessEntry, claim: ClaimEntry) -> AssetState:
+    """The asset with how far the run has read its inlets; a promoted run takes over how far the branch has."""
+    promotion = _promotion_of(claim)
+    if promotion is not None:
+        return _with_watermarks(asset, promotion.watermarks, claim)
+    return _advance_read_watermarks(asset, entry, claim) if asset.spec.appends else asset
 
 
 def _promotion_of(claim: ClaimEntry | None) -> BranchPromotion | None:

@@ -66,37 +66,49 @@ def _build_change(
     readers = tuple(name for name in reached if _reads(context.project.assets[name], asset))
     category = _categorize(newest.definition, definition, touched, is_read=bool(readers))
     is_recomputed = category != "none"
-    runs = (
-        int(is_recomputed)
-        if partitions.is_everything or not is_recomputed
-        else len(asset.partitioning.split_into_chunks(partitions, partition_limit(asset)))
-    )
-    costs = forecast_cost(state.costs, max(1, asset.partitioning.count(partitions)))
-    present_outputs = ((each, partitions_made_by(asset, state, each)) for each in state.made)
     return CodeChange(
         asset=asset.name,
         on_code_change=asset.on_code_change,
         partitions=partitions,
         definition=own_definition_id(asset),
-        made=tuple(
-            DefinitionOutput(each.definition, each.since, parts, each.run, each.at)
-            for each, parts in present_outputs
-            if parts
-        ),
+        made=_find_present_outputs(asset, state),
         newer=newest.since > since,
         difference=describe_difference(newest.definition, definition),
         category=category,
         effect=touched,
         reached=reached,
         readers=readers,
-        runs=runs,
-        seconds=costs.seconds if costs is not None and is_recomputed else None,
+        runs=_count_runs(asset, partitions) if is_recomputed else 0,
+        seconds=_forecast_seconds(asset, state, partitions) if is_recomputed else None,
         downstream=recomputed_by_update(
             context, {asset.name: partitions}, unread_by=find_unaffected_readers(context, asset, partitions)
         )
         if is_recomputed
         else {},
     )
+
+
+def _find_present_outputs(asset: AssetSpec, state: AssetState) -> tuple[DefinitionOutput, ...]:
+    """What each definition computed that is still there."""
+    outputs = ((each, partitions_made_by(asset, state, each)) for each in state.made)
+    return tuple(
+        DefinitionOutput(each.definition, each.since, partitions, each.run, each.at)
+        for each, partitions in outputs
+        if partitions
+    )
+
+
+def _forecast_seconds(asset: AssetSpec, state: AssetState, partitions: PartitionSet) -> float | None:
+    """How long the runs that compute the partitions again take; None if no run tells."""
+    costs = forecast_cost(state.costs, max(1, asset.partitioning.count(partitions)))
+    return None if costs is None else costs.seconds
+
+
+def _count_runs(asset: AssetSpec, partitions: PartitionSet) -> int:
+    """How many runs compute the partitions again."""
+    if partitions.is_everything:
+        return 1
+    return len(asset.partitioning.split_into_chunks(partitions, partition_limit(asset)))
 
 
 def _categorize(old: AssetDefinition, new: AssetDefinition, touched: ColumnEffect, *, is_read: bool) -> ChangeCategory:
@@ -121,17 +133,22 @@ def describe_code_change(change: CodeChange) -> str:
     if change.category == "none":
         return "it is written in another way and returns the same rows"
     touched = change.effect
-    indirect = [name for name in change.reached if name not in change.readers]
-    beyond_text = f", and through them {listing(indirect, last='and')}" if indirect else ""
     if touched.affects_everything:
         readers_text = f"; {listing(change.readers, last='and')} would see the change" if change.readers else ""
-        return f"it may affect every column{readers_text}{beyond_text}"
+        return f"it may affect every column{readers_text}{_describe_indirect_readers(change)}"
     parts = [("adds", touched.added), ("drops", touched.removed), ("changes", touched.changed)]
     changes_text = ", ".join(f"{word} {few(names)}" for word, names in parts if names)
-    only = "" if touched.removed or touched.changed or change.readers else "only "
-    if not change.readers:
-        return f"it {only}{changes_text}, which nothing downstream reads"
-    return f"it {changes_text}, which {listing(change.readers, last='and')} may read{beyond_text}"
+    if change.readers:
+        readers_text = listing(change.readers, last="and")
+        return f"it {changes_text}, which {readers_text} may read{_describe_indirect_readers(change)}"
+    only = "" if touched.removed or touched.changed else "only "
+    return f"it {only}{changes_text}, which nothing downstream reads"
+
+
+def _describe_indirect_readers(change: CodeChange) -> str:
+    """The assets that the change reaches through readers, as the end of a clause; empty for none."""
+    indirect = [name for name in change.reached if name not in change.readers]
+    return f", and through them {listing(indirect, last='and')}" if indirect else ""
 
 
 def describe_recompute_cost(change: CodeChange, project: ProjectSpec) -> str:

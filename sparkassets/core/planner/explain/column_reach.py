@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from sparkassets.core.definitions.differences import ColumnEffect, find_columns_read
 from sparkassets.core.derivation.asset_columns import AssetDerivations
+from sparkassets.core.derivation.column_uses import ColumnUse
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec, SqlBody
 
@@ -25,13 +26,16 @@ def find_reached_columns(
     stored = context.stored_columns
     derivations = AssetDerivations(context.project) if stored is None else AssetDerivations(context.project, stored)
     for consumer in context.project.assets.values():
-        if consumer.name in touched:
-            continue
-        found = [*_pass_on(derivations, consumer, touched)]
-        if found:
-            columns = None if None in found else frozenset[str]().union(*(each for each in found if each is not None))
-            touched.update(dict.fromkeys((consumer.name, *consumer.written_assets), columns))
+        passed_on = [] if consumer.name in touched else [*_pass_on(derivations, consumer, touched)]
+        if passed_on:
+            touched.update(dict.fromkeys((consumer.name, *consumer.written_assets), _union(passed_on)))
     return {name: columns for name, columns in touched.items() if name not in asset.written_assets}
+
+
+def _union(parts: Sequence[TouchedColumns]) -> TouchedColumns:
+    """The columns of all parts."""
+    known = [each for each in parts if each is not None]
+    return frozenset[str]().union(*known) if len(known) == len(parts) else None
 
 
 def _pass_on(
@@ -46,18 +50,23 @@ def _pass_on(
         if columns is None:
             yield None
         elif columns and (read is None or read & columns):
-            yield _made_of(derivations, consumer, inlet.name, columns)
+            yield _find_columns_made_of(derivations, consumer, inlet.name, columns)
 
 
-def _made_of(derivations: AssetDerivations, consumer: AssetSpec, inlet: str, columns: frozenset[str]) -> TouchedColumns:
+def _find_columns_made_of(
+    derivations: AssetDerivations, consumer: AssetSpec, inlet: str, columns: frozenset[str]
+) -> TouchedColumns:
     """The consumer's columns that are made of these columns of the inlet; None where they may decide its rows."""
     derivation = derivations.derivation_of(consumer)
     if derivation is None or derivation.rows is None or None in derivation.columns.values():
         return None
-    if any(use.is_of(inlet, column) for use in derivation.rows for column in columns):
+    if _is_made_of(derivation.rows, inlet, columns):
         return None
     return frozenset(
-        name.casefold()
-        for name, uses in derivation.columns.items()
-        if any(use.is_of(inlet, column) for use in uses or () for column in columns)
+        name.casefold() for name, uses in derivation.columns.items() if _is_made_of(uses or (), inlet, columns)
     )
+
+
+def _is_made_of(uses: Collection[ColumnUse], inlet: str, columns: frozenset[str]) -> bool:
+    """Whether one of the uses is of one of the columns of the inlet."""
+    return any(use.is_of(inlet, column) for use in uses for column in columns)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sparkassets.core.credentials import secret_in_text
 from sparkassets.core.journal.marks import MarkEntry, MarkKind
 from sparkassets.core.journal.recovery_questions import RecoveryQuestion
 from sparkassets.core.journal.state import AssetState
@@ -132,6 +131,8 @@ def check_reason(text: str) -> str:
         raise InputError(f"the reason has {len(reason):,} characters; expected 1 to {REASON_CHARACTERS:,}")
     if reason != escape_unwritable(reason):
         raise InputError(f"the reason {reason!r} is not valid Unicode: it contains half of a surrogate pair")
+    from sparkassets.core.credentials import secret_in_text  # slow to load, and few commands are given a reason
+
     if secret := secret_in_text(reason):
         raise InputError(f"the reason contains {secret}; marks are stored as clear text")
     return reason
