@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from sparkassets.features.branches.branch_sample import BranchSample
     from sparkassets.testing.results import CaseResult
 
-FindingKind = Literal["tests", "runs", "breaking", "rows"]
+FindingKind = Literal["tests", "runs", "schema", "rows"]
 """A test failed; a run failed or withheld rows; a column went or got another type; rows differ from the base's."""
 
-FINDING_KINDS: Final[tuple[FindingKind, ...]] = ("tests", "runs", "breaking", "rows")
+FINDING_KINDS: Final[tuple[FindingKind, ...]] = ("tests", "runs", "schema", "rows")
 
 
 @frozen
@@ -70,7 +70,7 @@ class CiReport:
             columns = difference.columns
             if names := [*columns.removed, *columns.changed]:
                 text = f"`{difference.asset}`: columns removed or of another type: {_escape(', '.join(names))}"
-                self.findings.append(CiFinding("breaking", text))
+                self.findings.append(CiFinding("schema", text))
             counts = difference.total_row_counts
             if counts.has_differences:
                 changes = f"{counts.added:,} added, {counts.removed:,} removed, {counts.changed:,} changed"

@@ -113,7 +113,7 @@ _UNITS = ((60, 1, "s"), (3600, 60, "min"), (2 * 86400, 3600, "h"))
 
 
 def parse_size(text: str) -> int:
-    """Bytes.
+    """The number of bytes of a size such as 10GB.
 
     Raises:
         InputError: It is no size.

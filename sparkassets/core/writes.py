@@ -112,7 +112,7 @@ class PublishWrite(WriteMode):
 
     @property
     def kept_iterations(self) -> int:
-        """As `keep` says."""
+        """The `keep` newest."""
         return self.keep
 
     def why_not(self, strategy: str, *, partitioned: bool) -> str | None:
@@ -203,16 +203,16 @@ class UpsertWrite(WriteMode):
 
     @property
     def added_columns(self) -> tuple[str, ...]:
-        """Those of a history."""
+        """The columns that a history adds."""
         columns = self.history
         return () if columns is None else (columns.valid_from, columns.valid_to, columns.current)
 
     def stores_column(self, column: str) -> bool:
-        """Not one that only serves ``newest_by`` and ``delete_when``."""
+        """Whether it is stored: columns that only serve ``newest_by`` or ``delete_when`` are not."""
         return not is_unstored_column(column)
 
     def condition_on_rows(self) -> tuple[str, FileLocation] | None:
-        """``delete_when``."""
+        """The SQL of ``delete_when`` with its place."""
         return (self.delete_when, self.condition_place) if self.delete_when else None
 
     def why_not(self, strategy: str, *, partitioned: bool) -> str | None:

@@ -242,9 +242,9 @@ def _list_unless_known(
 
 def _without_folder(asset: AssetSpec, pattern: PathPattern, *, seen: bool) -> Observation:
     """The observation of a source whose folder does not exist; ``seen`` says whether it did at an earlier look."""
-    from sparkassets.sources.problems import missing_root
+    from sparkassets.sources.problems import explain_missing_root
 
-    return Observation(asset=asset.name, changed=NOTHING, notes=(missing_root(asset.name, pattern, seen=seen),))
+    return Observation(asset=asset.name, changed=NOTHING, notes=(explain_missing_root(asset.name, pattern, seen=seen),))
 
 
 def _list_ignored(ignored: _IgnoredFiles) -> dict[str, Any]:

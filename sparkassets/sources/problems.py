@@ -16,8 +16,8 @@ from sparkassets.files.object_stores import local_path
 _SIMILAR = 0.7
 
 
-def missing_root(source: str, pattern: PathPattern, *, seen: bool) -> str:
-    """The note on a pattern's missing root that may still come.
+def explain_missing_root(source: str, pattern: PathPattern, *, seen: bool) -> str:
+    """Says that a pattern's root is not there yet; raises where it cannot be expected to come.
 
     An object store has no empty folders, and a single file may appear in its folder; a missing folder on a disk
     is taken for a mistake, as an empty one can be created. ``seen`` says whether an earlier look found it.
@@ -42,8 +42,8 @@ def missing_root(source: str, pattern: PathPattern, *, seen: bool) -> str:
     raise SourceError(f"the source '{source}' has no folder '{folder}'", hint=_hint(folder))
 
 
-def missing_table(source: str, path: str) -> str:
-    """The note on a Delta table that may still come.
+def explain_missing_table(source: str, path: str) -> str:
+    """Says that a Delta table is not there yet; raises where it cannot be expected to come.
 
     Raises:
         SourceError: On a disk, even its parent folder is missing.
@@ -54,7 +54,7 @@ def missing_table(source: str, path: str) -> str:
     return f"no Delta table at '{path}' yet"
 
 
-def missing_storage(project: ProjectSpec) -> tuple[SpecProblem, ...]:
+def find_missing_storage(project: ProjectSpec) -> tuple[SpecProblem, ...]:
     """Sources of a project whose folder is missing on this machine's disk, with their errors."""
     problems = []
     for asset in project.assets.values():
@@ -62,12 +62,12 @@ def missing_storage(project: ProjectSpec) -> tuple[SpecProblem, ...]:
             continue
         try:
             if asset.source.kind == "delta":
-                missing_table(asset.name, asset.storage.path)
+                explain_missing_table(asset.name, asset.storage.path)
             elif asset.source.kind != "events":
                 pattern = PathPattern.parse(asset.storage.path, asset.partitioning.segment_columns)
                 root = Path(local_path(pattern.root) or "")
                 if not root.exists():
-                    missing_root(asset.name, pattern, seen=False)
+                    explain_missing_root(asset.name, pattern, seen=False)
         except SourceError as error:
             problems.append(SpecProblem(asset.location, error.args[0], error.hint))
     return tuple(problems)

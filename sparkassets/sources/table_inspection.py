@@ -23,7 +23,7 @@ from sparkassets.errors import NoTableError, SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import LastLook, Observation
 from sparkassets.sources.delta_changes import PartitionChanges, TableParts
-from sparkassets.sources.problems import NAMED, LeftOut, describe_ignored_values, missing_table
+from sparkassets.sources.problems import NAMED, LeftOut, describe_ignored_values, explain_missing_table
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -51,7 +51,7 @@ class TableInspection:
         if self.last.version is not None:
             return self._observe_since(self.last.version)
         if not self._exists():
-            note = missing_table(self.asset.name, self.path)
+            note = explain_missing_table(self.asset.name, self.path)
             return Observation(asset=self.asset.name, changed=NOTHING, notes=(note,))
         return self._observe_everything(self._open(), reason=None)
 

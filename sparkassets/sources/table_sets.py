@@ -19,7 +19,7 @@ from sparkassets.files.listing import list_folders
 from sparkassets.frozen import frozen
 from sparkassets.ports import LastLook, Observation, SourceObserver
 from sparkassets.sources.files import LostSlots
-from sparkassets.sources.problems import missing_root
+from sparkassets.sources.problems import explain_missing_root
 
 _MOST_NAMED = 5
 """How many tables a note names."""
@@ -124,7 +124,7 @@ class ListedFolders:
         folders = list_folders(tables.pattern, skipped=skipped)
         if folders is not None:
             return folders
-        return Observation(asset.name, NOTHING, notes=(missing_root(asset.name, tables.pattern, seen=seen),))
+        return Observation(asset.name, NOTHING, notes=(explain_missing_root(asset.name, tables.pattern, seen=seen),))
 
 
 class TableSetObserver:

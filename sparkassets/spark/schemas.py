@@ -8,6 +8,7 @@ others cannot open the table. `with_plain_strings` takes it off.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -84,9 +85,12 @@ def refuse_unwritable(asset: str, schema: StructType) -> None:
     Raises:
         RunError: A duplicate name, or a column without a type.
     """
-    names = [field.name.lower() for field in schema.fields]
-    if duplicates := sorted({name for name in names if names.count(name) > 1}):
-        raise RunError(f"{asset}: the result has the column {', '.join(map(repr, duplicates))} more than once")
+    counts = Counter(field.name.lower() for field in schema.fields)
+    if duplicates := sorted(name for name, count in counts.items() if count > 1):
+        names = sorted({field.name for field in schema.fields if field.name.lower() in duplicates})
+        cases_text = f" (case does not distinguish {', '.join(names)})" if len(names) > len(duplicates) else ""
+        duplicates_text = ", ".join(map(repr, duplicates))
+        raise RunError(f"{asset}: the result has the column {duplicates_text} more than once{cases_text}")
     untyped = [field.name for field in schema.fields if field.dataType.simpleString() == "void"]
     if untyped:
         raise RunError(

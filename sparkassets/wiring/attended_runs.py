@@ -40,7 +40,7 @@ def attended_run(
 
     work, meeting = _make_work(context, asset, partition, interval), _RunMeeting()
     drive_run = partial(_drive, context, runner, work, spark, meeting)
-    driving = threading.Thread(target=meeting.drive, args=(drive_run,), name=f"run of {asset}", daemon=True)
+    driving = threading.Thread(target=meeting.run_invocation, args=(drive_run,), name=f"run of {asset}", daemon=True)
     driving.start()
     begun = meeting.begun.get()
     if begun is None:
@@ -109,14 +109,14 @@ class _RunMeeting:
         self.failure: BaseException | None = None
         self._ended: SimpleQueue[RunError | RunSkipped | None] = SimpleQueue()
 
-    def drive(self, drive: Callable[[], Summary]) -> None:
-        """Does the whole invocation; called in the driver's thread."""
+    def run_invocation(self, invoke: Callable[[], Summary]) -> None:
+        """Runs the invocation and keeps its summary or error; called in the driver's thread."""
         try:
-            self.summary = drive()
+            self.summary = invoke()
         except BaseException as error:  # noqa: BLE001  raised where the run was asked for
             self.failure = error
         finally:
-            self.begun.put(None)
+            self.begun.put(None)  # wakes a caller whose run was never claimed
 
     def attend(self, context: Context) -> None:
         """Lets the caller's code begin and waits for its end; called in the run's thread.

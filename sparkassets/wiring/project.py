@@ -135,14 +135,14 @@ def _with_stored_columns(spec: ProjectSpec, folder: Path, variables: Mapping[str
         SpecError: SQL of an asset or of a rule certainly cannot run with these columns.
     """
     from sparkassets.core.derivation.query_checks import check_queries
-    from sparkassets.sources.problems import missing_storage
+    from sparkassets.sources.problems import find_missing_storage
     from sparkassets.sources.table_schemas import has_local_columns, read_stored_columns, read_table_columns
 
     if any(has_local_columns(asset) for asset in spec.assets.values()):
         spec = load_project(folder, variables, tables=read_table_columns)
     if problems := check_queries(spec, read_stored_columns):
         raise SpecError(problems)
-    missing = (*missing_storage(spec), *_missing_engine(spec))
+    missing = (*find_missing_storage(spec), *_missing_engine(spec))
     return replace(spec, warnings=(*spec.warnings, *missing)) if missing else spec
 
 

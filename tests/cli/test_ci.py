@@ -114,13 +114,13 @@ def test_an_invalid_project_is_written_down_as_well(changed, said):
 
 def test_nothing_is_computed_where_nothing_differs(said):
     said("run")
-    code, out, _ = said("ci", "--branch", "same", "--fail-on", "rows,breaking")
+    code, out, _ = said("ci", "--branch", "same", "--fail-on", "rows,schema")
     assert code == 0
     assert "- nothing differs from the base, so nothing was computed" in out
 
 
 def test_what_the_policy_may_name(said):
-    assert said("ci", "--fail-on", "row")[2] == "error: --fail-on row: expected tests, runs, breaking, rows or none\n"
+    assert said("ci", "--fail-on", "row")[2] == "error: --fail-on row: expected tests, runs, schema, rows or none\n"
 
 
 @pytest.mark.parametrize(

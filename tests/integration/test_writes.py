@@ -190,7 +190,10 @@ def test_a_declared_type_that_spark_does_not_know_is_named(engine, tmp_path):
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("SELECT 1 AS a, 2 AS A", "report: the result has the column 'a' more than once"),
+        (
+            "SELECT 1 AS a, 2 AS A",
+            "report: the result has the column 'a' more than once (case does not distinguish A, a)",
+        ),
         ("SELECT 1 AS a, NULL AS b", "report: the type of the column 'b' is unknown: all values are NULL"),
     ],
 )

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _BRANCH_VARIABLES: Final = ("GITHUB_HEAD_REF", "CI_COMMIT_REF_NAME", "GITHUB_REF_NAME")
 """Where CI services put the name of the Git branch; the first that is not empty counts."""
 _MOST_CHARACTERS: Final = 60
-_DEFAULT_FAIL_ON: Final = "tests,runs,breaking"
+_DEFAULT_FAIL_ON: Final = "tests,runs,schema"
 
 
 @click.command("ci")
@@ -82,7 +82,7 @@ def command(
     Validates the project, runs its tests, computes a sample of what the change touches in a branch, and compares it
     with the base: the newest partitions, or those of --partition. An asset that reads a sampled one as a whole is not
     computed. Findings: `tests` failed; `runs` failed
-    or withheld rows; `breaking`: a column was removed or has another type; `rows` differ from the base's. An invalid
+    or withheld rows; `schema`: a column was removed or has another type; `rows` differ from the base's. An invalid
     project always fails. With --json, in place of the Markdown: {branch, passed, findings: [{kind, text}], differences:
     [as `diff --json`]}.
     """

@@ -36,7 +36,7 @@ def command(folder: Path, names: tuple[str, ...], as_json: bool) -> int:
     from sparkassets.testing.case_runner import run_cases
 
     project = open_project(folder).spec
-    cases = _chosen(load_cases(project, variables()), names, project)
+    cases = _select_cases(load_cases(project, variables()), names, project)
     results = []
     terminal = Terminal.from_stream(sys.stdout)
     for result in run_cases(project, cases):
@@ -52,19 +52,21 @@ def command(folder: Path, names: tuple[str, ...], as_json: bool) -> int:
     return 1 if failed else 0
 
 
-def _chosen(cases: tuple[Case, ...], names: tuple[str, ...], project: ProjectSpec) -> list[Case]:
-    """The tests with one of the names; all without names.
+def _select_cases(cases: tuple[Case, ...], patterns: tuple[str, ...], project: ProjectSpec) -> list[Case]:
+    """The tests whose name or asset matches a pattern; all if none is given.
 
     Raises:
-        InputError: No test has a name.
+        InputError: A pattern matches no test.
     """
     from sparkassets.core.suggestions import did_you_mean
 
-    for name in names:
-        if not any(_is_named(case, name) for case in cases):
+    for pattern in patterns:
+        if not any(_is_named(case, pattern) for case in cases):
             known_names = [text for case in cases for text in _names_of(case) if text]
-            raise InputError(f"unknown test {name!r} in project {project.name!r}", hint=did_you_mean(name, known_names))
-    return [case for case in cases if not names or any(_is_named(case, name) for name in names)]
+            raise InputError(
+                f"unknown test {pattern!r} in project {project.name!r}", hint=did_you_mean(pattern, known_names)
+            )
+    return [case for case in cases if not patterns or any(_is_named(case, pattern) for pattern in patterns)]
 
 
 def _is_named(case: Case, pattern: str) -> bool:

@@ -50,12 +50,12 @@ class AssetDefinition:
             code: The function and what it calls, by their names: what `sparkassets.project` made of each.
             params: Its params.
             options: What else decides which rows there are, by the names of the YAML.
-            variables: Of the environment; their values are no part of what the params and options add.
+            variables: Of the environment; params and options are kept with the names of these instead of their values.
         """
         from sparkassets.core.redaction import redact  # where a project is compiled
 
-        told_as = {**{f"params.{name}": value for name, value in (params or {}).items()}, **(options or {})}
-        values = {name: redact(_json(value), variables=variables) for name, value in told_as.items()}
+        named_values = {**{f"params.{name}": value for name, value in (params or {}).items()}, **(options or {})}
+        values = {name: redact(_json(value), variables=variables) for name, value in named_values.items()}
         parts = dict(sorted({**(code or {}), **values}.items()))
         shortened = dict(list({name: _short(value) for name, value in parts.items()}.items())[:MOST_PARTS])
         return cls(digest(text, _json(parts)), text if len(text) <= MOST_TEXT else "", shortened)

@@ -126,7 +126,7 @@ class ObservedEntry:
     Attributes:
         changed, removed: Partitions whose data is new or changed, and those whose data is gone.
         whole: The source as a whole was updated.
-        cursor: Merged by key into the source's cursor; None deletes a key.
+        cursor: Merged by key into the source's `position`; None deletes a key.
         views: Changes of views, by the identity of the view.
     """
 
@@ -191,7 +191,7 @@ class SuccessEntry:
         withheld: Partitions of ``partitions`` that are not published because validations failed.
         verdicts: Results of the validations, of all outlets.
         counts: Published rows by partition, by the name of each rule that compares with the past.
-        watermarks: Inlet to high value.
+        watermarks: By inlet, how far it is read: the highest value of a column, or a `TablePosition`, as text.
         seconds: From the start of its work to its record, by the recorder's clock.
         definition: Id of the definition that computed it; empty where none was recorded.
         keys: Segments of open dimensions that the run made known, by column: it added them, or found them when it

@@ -177,7 +177,7 @@ class AssetState:
         cursor: The newest interval of the timetable that ran or was marked, by its end; Unix seconds. None before it.
         ticks: By time leaf of the condition, the instant up to which its ticks are used; Unix seconds.
         instances: Newest successes and skipped runs by interval, ascending; kept only while a consumer is aligned.
-        watermarks: By inlet, the high value of its column, as text.
+        watermarks: By inlet, how far it is read: the highest value of a column, or a `TablePosition`, as text.
         columns: By inlet, that column, as far as runs recorded it.
         position: For a source, how far looks have read it, by keys of its kind of source.
         table_id, version: Position in a source, or of the newest recorded commit, or of a later look at the table.

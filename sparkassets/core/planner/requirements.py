@@ -16,13 +16,13 @@ def split_refused_partitions(
     partitions: PartitionSet,
     due: int | None = None,
     *,
-    emptied: bool = False,
+    counts_removed: bool = False,
 ) -> tuple[PartitionSet, PartitionSet]:
     """Two parts of ``partitions``: held back by ``require``, and let through only because the tolerance is over.
 
     ``due`` is when the run was due, Unix seconds, from which the tolerance counts; None for each partition's own end.
     """
-    lacking = lacking_partitions(context, asset, inlet, partitions, emptied=emptied)
+    lacking = lacking_partitions(context, asset, inlet, partitions, counts_removed=counts_removed)
     going_on = tolerated_partitions(context, asset, inlet, lacking, due)
     return lacking - going_on, going_on
 
@@ -44,19 +44,24 @@ def tolerated_partitions(
 
 
 def lacking_partitions(
-    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet, *, emptied: bool = False
+    context: PlanningContext,
+    asset: AssetSpec,
+    inlet: InletSpec,
+    partitions: PartitionSet,
+    *,
+    counts_removed: bool = False,
 ) -> PartitionSet:
     """Partitions of ``partitions`` that must wait, as ``inlet`` has too little of what its ``require`` demands.
 
-    Inlet partitions that can never exist, by the declared bounds of all upstream assets, are not required. ``emptied``
-    counts removed inlet partitions as present, see `countable_partitions`.
+    Inlet partitions that can never exist, by the declared bounds of all upstream assets, are not required.
+    ``counts_removed`` counts removed inlet partitions as present, see `countable_partitions`.
     """
     if not inlet.requires_partitions:
         return NOTHING
     dependency = context.dependency(asset, inlet)
     if not dependency.is_mapped:
         return NOTHING if context.dataset(inlet).seq else partitions
-    present = countable_partitions(context, inlet, emptied=emptied)
+    present = countable_partitions(context, inlet, counts_removed=counts_removed)
     if inlet.require.kind == "all":
         lacking_everything = (
             dependency.lacking_all_inputs(partitions, present, context.possible_inlet_partitions(inlet))
@@ -109,14 +114,14 @@ def _has_too_few_inputs(
     return present_inputs != possible_here and not partitioning.has_at_least(present_inputs, least)
 
 
-def countable_partitions(context: PlanningContext, inlet: InletSpec, *, emptied: bool = False) -> PartitionSet:
+def countable_partitions(context: PlanningContext, inlet: InletSpec, *, counts_removed: bool = False) -> PartitionSet:
     """Inlet partitions that count as input: present ones whose interval is over.
 
-    Removed partitions count too with ``emptied``, or where ``on_removed: rerun`` computes their consumers without them.
-    With `NewestMapping` the newest partition counts before it is over.
+    Removed partitions count too with ``counts_removed``, or where ``on_removed: rerun`` computes their consumers
+    without them. With `NewestMapping` the newest partition counts before it is over.
     """
     dataset = context.dataset(inlet)
-    counts = dataset.ever_present if emptied or inlet.on_removed == "rerun" else dataset.coverage
+    counts = dataset.ever_present if counts_removed or inlet.on_removed == "rerun" else dataset.coverage
     if isinstance(inlet.mapping, NewestMapping):
         return counts
     return counts & context.finished_partitions(context.partitioning(inlet).without_open_segments)

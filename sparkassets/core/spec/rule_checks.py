@@ -90,7 +90,7 @@ class CheckContext:
 def has_columns(
     written: list[str] | dict[str, str | None], at: DocumentPlace, context: CheckContext
 ) -> Iterator[Check]:
-    """``has_columns``."""
+    """Compiles ``has_columns``."""
     del context
     columns = (
         dict.fromkeys(written, "")
@@ -108,7 +108,7 @@ def has_columns(
 
 
 def row_count(written: RowCountMap, at: DocumentPlace, context: CheckContext) -> Iterator[Check]:
-    """``row_count``."""
+    """Compiles ``row_count``."""
     if written.min is None and written.max is None and written.change is None and not _BOUNDS & _written_keys(at):
         at.add_problem("'row_count' has no bound; expected 'min', 'max' or 'change'")
     if written.min is not None and written.max is not None and written.min > written.max:
@@ -143,21 +143,21 @@ def _compile_change(at: DocumentPlace, text: str, history_length: int) -> RowCou
 
 
 def not_null(written: str | list[str], at: DocumentPlace, context: CheckContext) -> Iterator[Check]:
-    """``not_null``."""
+    """Compiles ``not_null``."""
     columns = _as_tuple(written)
     context.check_columns(at, columns)
     yield NotNullCheck(columns)
 
 
 def unique(written: str | list[str], at: DocumentPlace, context: CheckContext) -> Iterator[Check]:
-    """``unique``."""
+    """Compiles ``unique``."""
     columns = _as_tuple(written)
     context.check_columns(at, columns)
     yield UniqueCheck(columns, context.wide_scope)
 
 
 def accepted_values(written: Mapping[str, list[Any]], at: DocumentPlace, context: CheckContext) -> Iterator[Check]:
-    """``accepted``."""
+    """Compiles ``accepted``."""
     for column, values in written.items():
         context.check_key(at / column, column)
         if not values:
@@ -166,7 +166,7 @@ def accepted_values(written: Mapping[str, list[Any]], at: DocumentPlace, context
 
 
 def range_(written: Mapping[str, RangeMap], at: DocumentPlace, context: CheckContext) -> Iterator[Check]:
-    """``range``."""
+    """Compiles ``range``."""
     for column, bounds in written.items():
         context.check_key(at / column, column)
         if bounds.min is None and bounds.max is None and not read_written_value(at / column):
@@ -190,14 +190,14 @@ def _check_bounds(at: DocumentPlace, bounds: RangeMap) -> None:
 
 
 def pattern(written: Mapping[str, str], at: DocumentPlace, context: CheckContext) -> Iterator[Check]:
-    """``pattern``."""
+    """Compiles ``pattern``."""
     for column, regex in written.items():
         context.check_key(at / column, column)
         yield PatternCheck(column, regex)
 
 
 def freshness(written: Mapping[str, str], at: DocumentPlace, context: CheckContext) -> Iterator[Check]:
-    """``freshness``."""
+    """Compiles ``freshness``."""
     for column, text in written.items():
         context.check_key(at / column, column)
         try:
@@ -213,7 +213,7 @@ def freshness(written: Mapping[str, str], at: DocumentPlace, context: CheckConte
 def foreign_key(
     written: Mapping[str, str] | ForeignKeyMap, at: DocumentPlace, context: CheckContext
 ) -> Iterator[Check]:
-    """``foreign_key``; the asset and its columns are checked with the inlets."""
+    """Compiles ``foreign_key``; the asset and its columns are checked with the inlets."""
     if isinstance(written, ForeignKeyMap):
         key = foreign_key_from_map(written)
         context.check_columns(at / "columns", key.columns)
@@ -246,13 +246,13 @@ def foreign_key_from_text(column: str, target: str) -> ForeignKeyCheck:
 
 
 def sql(written: str, at: DocumentPlace, context: CheckContext) -> Iterator[Check]:
-    """``sql``."""
+    """Compiles ``sql``."""
     check_text(at, written)
     yield SqlCheck(written.strip(), context.scope)
 
 
 def python(written: str, at: DocumentPlace, context: CheckContext) -> Iterator[Check]:
-    """``python``."""
+    """Compiles ``python``."""
     source = find_function(at, written, context.code.project, context.code.modules)
     if source is None:
         return

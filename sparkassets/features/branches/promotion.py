@@ -168,12 +168,12 @@ def _promotion_request(
             offer.journal_id,
             offer.seq,
             dict(_branch_tables(asset, offer)),
-            _read_positions(asset, offer, pins) if _continues_rows(context, asset) else {},
+            _watermarks_for_base(asset, offer, pins) if _continues_rows(context, asset) else {},
         ),
     )
 
 
-def _read_positions(asset: AssetSpec, offer: PromotionOffer, pins: Mapping[str, InletPin]) -> dict[str, str]:
+def _watermarks_for_base(asset: AssetSpec, offer: PromotionOffer, pins: Mapping[str, InletPin]) -> dict[str, str]:
     """The watermarks of the branch, as the base goes on from them.
 
     A version of a table that the branch computes becomes the version of the base's table, which has the same rows by

@@ -76,7 +76,7 @@ def spark_write_reason(planned: PlannedWrite, table: DeltaTable | None) -> str |
     return reason
 
 
-def spark_making_reason(session: SparkSession, schema: StructType) -> str | None:
+def session_creation_reason(session: SparkSession, schema: StructType) -> str | None:
     """Why Spark has to create a new table without rows, as the end of a sentence; None where the driver can."""
     return _find_session_reason(session, new=True) or reason_of_columns(nullable_fields(schema), None)
 

@@ -122,7 +122,7 @@ class TableTarget:
             described = None if table is None else table.describe()
             schema = self._new_schema(session, computation) if described is None else supplied_columns(described.schema)
             by_driver = described is None and spark_creation_reason(asset) is None
-            if by_driver and driver_commit.spark_making_reason(session, schema) is None:
+            if by_driver and driver_commit.session_creation_reason(session, schema) is None:
                 driver_commit.make_table(asset, schema, marker=marker)
             else:
                 self._enlist()

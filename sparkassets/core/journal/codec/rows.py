@@ -56,8 +56,8 @@ class SnapshotRow:
         starts, ends: Covered time; Unix seconds, half-open, disjoint, ascending. With segments, that of any of them.
         stale_inlets, stale_starts, stale_ends, stale_seqs: Parallel lists: the inlet that made time stale, the time,
             and the number of the newest cause. With segments, the body has the time of each.
-        watermarks: JSON object, inlet to high value.
-        cursor: JSON object, position in a source.
+        watermarks: JSON object, inlet to how far it is read.
+        cursor: JSON object, the `position` in a source.
         body: JSON object with the rest, its format version under ``v``.
     """
 

@@ -64,7 +64,7 @@ def plan_backfill(
     due, waiting = _find_due(
         context, asset, state, partitions - busy_partitions(context, asset, state), force=force, other_code=other_code
     )
-    gated = check_gates(context, asset, due, emptied=force)
+    gated = check_gates(context, asset, due, counts_removed=force)
     groups = group_by_upstream_runs(context, asset, gated.ready)
     waiting += [
         *describe_live_runs(context, asset, state),
@@ -88,7 +88,7 @@ def redoable_partitions(context: PlanningContext, asset: AssetSpec, partitions: 
     due, _ = _find_due(
         context, asset, state, resolve_partitions(context, asset, state, partitions), force=True, other_code=True
     )
-    groups = group_by_upstream_runs(context, asset, check_gates(context, asset, due, emptied=True).ready)
+    groups = group_by_upstream_runs(context, asset, check_gates(context, asset, due, counts_removed=True).ready)
     return PartitionSet.union(group.partitions for group in groups if not group.inlet_alignment.waiting)
 
 

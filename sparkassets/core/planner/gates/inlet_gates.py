@@ -148,13 +148,13 @@ class _GateQuery:
 
     Attributes:
         due: When the run was due, Unix seconds; None where each partition is due at its own end.
-        emptied: Whether removed inlet partitions count as present, and no rows are kept for them.
+        counts_removed: Whether removed inlet partitions count as present, and no rows are kept for them.
     """
 
     context: PlanningContext
     asset: AssetSpec
     due: int | None
-    emptied: bool
+    counts_removed: bool
 
 
 def apply_gates(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
@@ -172,7 +172,7 @@ def apply_gates(case: DecisionInput, progress: DecisionProgress) -> DecisionProg
     holes, not_barred = case.pending.holes, candidate.partitions - progress.barred
     waiting = explain_hole(case.context, case.asset, not_barred & holes)
     is_forced = candidate.kind == "backfill"  # what is left of a request, which is recorded of forced ones alone
-    gated = check_gates(case.context, case.asset, not_barred - holes, candidate.due_since, emptied=is_forced)
+    gated = check_gates(case.context, case.asset, not_barred - holes, candidate.due_since, counts_removed=is_forced)
     if gated.ready is candidate.partitions and not (gated.waiting or gated.notes or waiting):
         return progress
     narrowed = replace(candidate, partitions=gated.ready, notes=(*candidate.notes, *gated.notes))
@@ -185,7 +185,7 @@ def check_gates(
     partitions: PartitionSet,
     due: int | None = None,
     *,
-    emptied: bool = False,
+    counts_removed: bool = False,
 ) -> GateResult:
     """Splits ``partitions`` by whether every inlet's gates are open.
 
@@ -196,14 +196,14 @@ def check_gates(
         asset: The asset that reads the inlets.
         partitions: Whole partitions.
         due: When the run was due, Unix seconds; None where each partition is due at its own end.
-        emptied: Whether removed inlet partitions count as present, and no rows are kept for them.
+        counts_removed: Whether removed inlet partitions count as present, and no rows are kept for them.
     """
     gated = GateResult(partitions)
     if not partitions:
         return gated
-    for inlet, kept, removed_inputs in () if emptied else find_kept_partitions(context, asset, partitions):
+    for inlet, kept, removed_inputs in () if counts_removed else find_kept_partitions(context, asset, partitions):
         gated = gated.without_partitions(kept, explain_protection(context, asset, inlet, kept, removed_inputs))
-    query = _GateQuery(context, asset, due, emptied)
+    query = _GateQuery(context, asset, due, counts_removed)
     for inlet in asset.inlets.values():
         for gate in _GATES:
             if gated.ready:
@@ -259,7 +259,9 @@ def _require_inputs(query: _GateQuery, inlet: InletSpec, gated: GateResult) -> G
     context, asset = query.context, query.asset
     if not asset.partitioning.is_partitioned and not context.dependency(asset, inlet).is_mapped:
         return _require_one_update(query, inlet, gated)
-    refused, tolerated = split_refused_partitions(context, asset, inlet, gated.ready, query.due, emptied=query.emptied)
+    refused, tolerated = split_refused_partitions(
+        context, asset, inlet, gated.ready, query.due, counts_removed=query.counts_removed
+    )
     if tolerated:
         missing_text = describe_lacking(context, asset, inlet, tolerated).reason.removeprefix("waits for ")
         gated = _note_tolerated(gated, f"all of {missing_text}", inlet)
