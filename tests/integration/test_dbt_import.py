@@ -52,3 +52,17 @@ def test_every_table_has_the_rows_of_dbt_before_and_after_its_input_changed(tmp_
         for name, rows in EXPECTED[moment].items():
             assert stored(folder / "warehouse" / name, rows[0]) == expected(rows), (moment, name)
         shutil.copy(HERE / "later_orders.csv", folder / "seeds/raw_orders.csv")
+
+
+def test_a_row_whose_time_equals_the_highest_one_is_read_as_dbt_reads_it(tmp_path, spark):
+    source = shutil.copytree(HERE / "shop", tmp_path / "dbt")
+    model = source / "models/marts/latest_orders.sql"
+    model.write_text(model.read_text("utf-8").replace("updated_at > (", "updated_at >= ("), "utf-8")
+    folder = tmp_path / "shop"
+    assert main(["import", "dbt", str(source), "--to", str(folder)]) == 0
+    orders = folder / "seeds/raw_orders.csv"
+    for added, found in (("", ["1", "2", "3", "5"]), ("7,a,100,placed,2025-01-03,2025-01-03 23:59:59\n", [*"12357"])):
+        orders.write_text(orders.read_text("utf-8") + added, "utf-8")
+        with Project.load(folder) as project:
+            project.run(spark, at="2025-01-05T00:00")
+        assert [row["order_id"] for row in stored(folder / "warehouse/latest_orders", ["order_id"])] == found

@@ -10,7 +10,6 @@ import click
 
 from sparkassets.cli.options import WrappedGroup, json_option
 from sparkassets.cli.output import TableColumn, Terminal, print_json, print_table
-from sparkassets.core.planner.wording import plural
 from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
@@ -60,12 +59,13 @@ def dbt(path: Path, folder: Path, dialect: str | None, variables: str, as_json: 
             }
             for note in imported.notes
         ]
-        print_json({"folder": str(folder), "files": files, "assets": dict(imported.counts), "notes": notes})
+        tests = {"carried_over": imported.carried_tests, "not_carried_over": imported.lost_tests}
+        assets = dict(imported.counts)
+        print_json({"folder": str(folder), "files": files, "assets": assets, "tests": tests, "notes": notes})
         return 0
     terminal = Terminal.from_stream(sys.stdout)
     _print_notes(terminal, imported)
-    counts = ", ".join(plural(count, kind) for kind, count in imported.counts.items()) or "nothing"
-    terminal.print(f"wrote {counts} to {folder}; the report is {folder / REPORT}")
+    terminal.print(f"wrote to {folder}: {imported.summary}; the report is {folder / REPORT}")
     terminal.print("", "next:", *(f"  sparkassets {verb} --project {folder}" for verb in ("validate", "plan", "run")))
     return 0
 

@@ -9,10 +9,8 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-import yaml
-
 from sparkassets.core.planner.wording import plural
-from sparkassets.features.dbt_import.dbt_nodes import DbtColumn, DbtNode, DbtProject, DbtTest, ImportNote
+from sparkassets.features.dbt_import.dbt_nodes import DbtColumn, DbtNode, DbtProject, ImportNote
 from sparkassets.features.dbt_import.dbt_rendering import (
     OWN_RELATION,
     RELATION,
@@ -29,8 +27,9 @@ from sparkassets.features.dbt_import.queries import (
     find_columns,
     find_filter,
 )
+from sparkassets.features.dbt_import.rule_placement import RulePlacement
 from sparkassets.features.dbt_import.seed_types import holds_null_text, infer_types, read_seed
-from sparkassets.features.dbt_import.validations import make_validation
+from sparkassets.features.dbt_import.yaml_files import write_yaml
 from sparkassets.frozen import frozen
 
 _TABLES: Final = frozenset({"table", "view", "ephemeral", "materialized_view", "incremental"})
@@ -44,10 +43,6 @@ _LOST_CONFIG: Final = {
 }
 """Configuration that has no equal, with what to write instead."""
 _GRAINS: Final = frozenset({"hour", "day", "month", "year"})
-_HEADS: Final = frozenset({"asset", "project"})
-"""Keys of the maps that are files."""
-_SHORT: Final = 90
-"""Characters of a map that fits on a line."""
 
 Document = dict[str, Any]
 
@@ -59,13 +54,22 @@ class ImportedProject:
     Attributes:
         files: Content by path.
         counts: How many models, seeds, snapshots and sources became assets.
+        carried_tests, lost_tests: How many tests hold in the new project, and how many do not.
         notes: What was not carried over, by place.
     """
 
     name: str
     files: Mapping[str, bytes]
     counts: Mapping[str, int]
+    carried_tests: int
+    lost_tests: int
     notes: Sequence[ImportNote]
+
+    @property
+    def summary(self) -> str:
+        """What became assets, and of the tests how many are carried over."""
+        counts = ", ".join(plural(count, kind) for kind, count in self.counts.items()) or "nothing"
+        return f"{counts}; {plural(self.carried_tests, 'test')} carried over, {self.lost_tests} not"
 
 
 def convert_project(project: DbtProject, folder: Path) -> ImportedProject:
@@ -90,7 +94,8 @@ class _ProjectConverter:
         self.queries: dict[str, str] = {}
         self.converted: set[tuple[str, str]] = set()
         self.rendered: dict[str, RenderedText] = {}
-        self.columns: dict[str, Sequence[str] | None] = {}
+        self.columns: dict[str, Mapping[str, str] | None] = {}
+        self.inclusive: list[tuple[DbtNode, str, str]] = []
         self.reads: dict[str, set[str]] = {}
         self.renderer = DbtRenderer(
             project.name, project.variables, project.macros, dialect=project.dialect, documents={}
@@ -123,8 +128,15 @@ class _ProjectConverter:
             self.documents[asset] = self._convert_node(node, asset, files)
             self.converted.add(_key(node))
             counts[node.kind] += 1
+        for node, inlet, column in self.inclusive:
+            self._repeat_equal_values(node, inlet, column)
+        placement = RulePlacement(
+            self.documents, set(self.queries), self.reads, self.notes, self._find_asset, self.project.dialect
+        )
+        for test in self.project.query_tests:
+            placement.add_note(test, f"test {test.name}", "it is a query of its own", "a validation with `sql`")
         for node in self.nodes:
-            self._add_validations(node)
+            placement.add_rules(node, self.assets[_key(node)])
             self._add_columns(node)
         for node in self.nodes:
             asset = self.assets[_key(node)]
@@ -132,13 +144,14 @@ class _ProjectConverter:
                 continue
             folders = PurePosixPath(node.file).parent.parts[1:]
             stem = PurePosixPath("assets", *(("sources",) if node.kind == "source" else folders), asset)
-            files[f"{stem}.yml"] = _yaml(self.documents[asset])
+            files[f"{stem}.yml"] = write_yaml(self.documents[asset])
             if asset in self.queries:
                 files[f"{stem}.sql"] = self.queries[asset].encode()
         name = re.sub(r"\W", "_", self.project.name)
-        files["project.yml"] = _yaml({"project": name, "assets": ["assets/"]})
+        files["project.yml"] = write_yaml({"project": name, "assets": ["assets/"]})
         notes = sorted(self.notes, key=lambda note: (note.file, note.line, note.subject))
-        return ImportedProject(name, files, counts, notes)
+        lost_tests = sum(len(node.tests) for node in self.nodes) + len(self.project.query_tests) - placement.carried
+        return ImportedProject(name, files, counts, placement.carried, lost_tests, notes)
 
     def _convert_node(self, node: DbtNode, asset: str, files: dict[str, bytes]) -> Document:
         head = self._describe(node, asset)
@@ -252,17 +265,44 @@ class _ProjectConverter:
         is_upsert = unique_key and strategy != "append"
         write = {"write": {"upsert": {"keys": unique_key}} if is_upsert else "append"}
         if newest is not None:
-            return {"inlets": {inlets[newest.reference]: {"read": self._read_after(node, newest)}}, **write}
+            inlet = inlets[newest.reference]
+            read = self._read_again(node, inlet, newest) if is_upsert else self._read_once(node, newest)
+            return {"inlets": {inlet: {"read": read}}, **write}
         if rendered.is_conditional:
             reason = "its filter is not of the form `column > max(column)`, so each run reads everything"
             self._add_note(node, f"is_incremental() of {node.name}", reason, "`read: {after: column}` of the inlet")
         return {"strategy": "every_instance", **write}
 
-    def _read_after(self, node: DbtNode, newest: IncrementalFilter) -> Document:
+    def _read_again(self, node: DbtNode, inlet: str, newest: IncrementalFilter) -> Document:
+        """The read of an upsert; what `>=` reads again is added once the types of all columns are known."""
         if newest.is_inclusive and not newest.overlap:
-            reason = f"`>=` reads rows with the highest {newest.column} again, `read: after` does not"
-            self._add_note(node, f"is_incremental() of {node.name}", reason, "`overlap`, where late rows share it")
+            self.inclusive.append((node, inlet, newest.column))
         return {"after": newest.column, **({"overlap": newest.overlap} if newest.overlap else {})}
+
+    def _read_once(self, node: DbtNode, newest: IncrementalFilter) -> Document:
+        """The read of an append, which would store twice what is read again."""
+        if newest.is_inclusive or newest.overlap:
+            reason = (
+                f"rows may be missing: only those above the highest {newest.column} are read; "
+                "dbt appends others a second time"
+            )
+            self._add_note(node, f"is_incremental() of {node.name}", reason, "`upsert` with keys, and `overlap`")
+        return {"after": newest.column}
+
+    def _repeat_equal_values(self, node: DbtNode, inlet: str, column: str) -> None:
+        """Lets an upsert read rows with the highest value again, as `>=` does; every row where it is no time."""
+        document = self.documents[self.assets[_key(node)]]
+        subject, kind = f"is_incremental() of {node.name}", (self._find_columns(inlet) or {}).get(column.lower(), "")
+        if kind and not kind.startswith(("DATE", "TIMESTAMP")):
+            del document["inlets"]
+            document["strategy"] = "every_instance"
+            reason = f"`>=` reads rows with the highest {column} again; as it is {kind}, each run reads everything"
+            self._add_note(node, subject, reason, f"`read: {{after: {column}}}`, if no other row gets an equal value")
+            return
+        document["inlets"][inlet]["read"]["overlap"] = "1s"
+        if not kind:
+            reason = f"`>=` becomes an overlap of a second, for which {column} must be a date or a timestamp"
+            self._add_note(node, subject, reason, "if it is neither, `strategy: every_instance` without `read`")
 
     def _find_filter(self, node: DbtNode, rendered: RenderedText) -> IncrementalFilter | None:
         """What ``is_incremental()`` adds; None where nothing or something else."""
@@ -336,66 +376,23 @@ class _ProjectConverter:
         is_enforced = isinstance(contract, dict) and contract.get("enforced") is True
         return convert_type(column.type, self.project.dialect) if is_enforced else ""
 
-    def _find_columns(self, asset: str) -> Sequence[str] | None:
-        """The columns of an asset in lower case; None where they are unknown."""
+    def _find_columns(self, asset: str) -> Mapping[str, str] | None:
+        """The types of an asset's columns, by name in lower case; None where the columns are unknown."""
         if asset not in self.columns:
             self.columns[asset] = None
             rendered = self.rendered.get(asset)
+            found: Mapping[str, str] | None
             if rendered is None:
-                found: Sequence[str] | None = list(self.documents.get(asset, {}).get("columns", ())) or None
+                declared = self.documents.get(asset, {}).get("columns") or {}
+                kinds = {
+                    name: each.get("type", "") if isinstance(each, dict) else each for name, each in declared.items()
+                }
+                found = {name: convert_type(str(kind or ""), "spark") for name, kind in kinds.items()} or None
             else:
                 upstream = [self._find_columns(self._inlet(kind, name)) for kind, name in rendered.references]
                 found = find_columns(rendered.text, upstream, self.project.dialect)
-            self.columns[asset] = None if found is None else [name.lower() for name in found]
+            self.columns[asset] = None if found is None else {name.lower(): kind for name, kind in found.items()}
         return self.columns[asset]
-
-    def _add_validations(self, node: DbtNode) -> None:
-        """Validations of a node; those of what others write become rules of the inlets that read it."""
-        asset = self.assets[_key(node)]
-        if node.tests and node.kind in ("model", "snapshot") and asset not in self.queries:
-            reason = f"the {node.kind} was not carried over"
-            self._add_note(node, f"{plural(len(node.tests), 'test')} of {node.name}", reason, "")
-            return
-        for test in node.tests:
-            try:
-                rule = make_validation(test, self._find_asset, dialect=self.project.dialect)
-                self._refuse_circle(asset, rule)
-            except (NotRenderableError, KeyError) as error:
-                reason = str(error) if isinstance(error, NotRenderableError) else f"its argument {error} is missing"
-                subject = f"test {test.name} of {node.name}{'.' * bool(test.column)}{test.column}"
-                self.notes.append(ImportNote(test.file, test.line, subject, reason, "a validation with `sql`"))
-                continue
-            self._add_rule(node, asset, test, rule)
-
-    def _add_rule(self, node: DbtNode, asset: str, test: DbtTest, rule: Document) -> None:
-        if asset in self.queries:
-            _append_rule(self.documents[asset], rule)
-            return
-        readers = [name for name, inlets in self.reads.items() if asset in inlets]
-        if not readers or "foreign_key" in rule:
-            reason = "others write it, and no rule of an inlet judges that"
-            self.notes.append(ImportNote(test.file, test.line, f"test {test.name} of {node.name}", reason, ""))
-            return
-        for reader in readers:
-            inlets = self.documents[reader].setdefault("inlets", {})
-            _append_rule(inlets.setdefault(asset, {}), rule)
-
-    def _refuse_circle(self, asset: str, rule: Mapping[str, Any]) -> None:
-        """Refuses a foreign key to an asset that is computed from this one; else it is one more that is read."""
-        for reference in (rule.get("foreign_key") or {}).values():
-            other = reference.partition(".")[0]
-            if asset in {other, *self._upstream(other)}:
-                raise NotRenderableError(f"{other!r} is computed from {asset!r}, which would wait for itself")
-            self.reads.setdefault(asset, set())
-            if asset in self.queries:
-                self.reads[asset].add(other)
-
-    def _upstream(self, asset: str) -> set[str]:
-        found, rest = set[str](), {asset}
-        while rest:
-            found |= rest
-            rest = {each for name in rest for each in self.reads.get(name, ())} - found
-        return found
 
     def _add_note(self, node: DbtNode, subject: str, reason: str, remedy: str) -> None:
         self.notes.append(ImportNote(node.file, node.line, subject, reason, remedy))
@@ -419,40 +416,3 @@ def _fills(seed: DbtNode, source: DbtNode) -> bool:
 
 def _list_names(value: Any) -> list[str]:  # noqa: ANN401  a name, a list of them or nothing
     return [value] if isinstance(value, str) else [str(each) for each in value or ()]
-
-
-def _append_rule(keys: Document, rule: Document) -> None:
-    keys.setdefault("validations", []).append(rule)
-
-
-class _ProjectDumper(yaml.SafeDumper):
-    """Writes short lists and maps on one line, and texts of several lines as blocks."""
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002
-        super().increase_indent(flow, indentless=False)
-
-
-def _represent_map(dumper: yaml.SafeDumper, value: Mapping[str, Any]) -> yaml.Node:
-    is_short = len(str(value)) < _SHORT and not _HEADS & value.keys()
-    return dumper.represent_mapping("tag:yaml.org,2002:map", value.items(), flow_style=is_short)
-
-
-def _represent_list(dumper: yaml.SafeDumper, value: Sequence[Any]) -> yaml.Node:
-    is_flat = not any(isinstance(each, dict) for each in value)
-    return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=is_flat)
-
-
-def _represent_text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
-    text = value.replace("${", "$${")  # what would be a variable of the environment
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
-
-
-_ProjectDumper.add_representer(dict, _represent_map)
-_ProjectDumper.add_representer(list, _represent_list)
-_ProjectDumper.add_representer(tuple, _represent_list)
-_ProjectDumper.add_representer(str, _represent_text)
-
-
-def _yaml(document: Document) -> bytes:
-    text: str = yaml.dump(document, Dumper=_ProjectDumper, sort_keys=False, allow_unicode=True, width=110)
-    return text.encode()

@@ -36,7 +36,7 @@ class ImportNote:
 
 @frozen
 class DbtTest:
-    """A generic test of a model, a seed or a source.
+    """A test of a model, a seed or a source, or one that is a query of its own.
 
     Attributes:
         name: As dbt has it, with its package: ``unique``, ``dbt_utils.accepted_range``.
@@ -113,6 +113,7 @@ class DbtProject:
         variables: Values of ``var``.
         owners: The owner of each group.
         macros: Those of the project and of its installed packages.
+        query_tests: Tests that are queries of their own.
         notes: What was met on the way and cannot be carried over.
     """
 
@@ -122,4 +123,5 @@ class DbtProject:
     nodes: Sequence[DbtNode]
     owners: Mapping[str, str]
     macros: Sequence[DbtMacro]
+    query_tests: Sequence[DbtTest]
     notes: Sequence[ImportNote]

@@ -31,15 +31,15 @@ def read_manifest(path: Path, variables: Mapping[str, Any], dialect: str | None)
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         metadata = manifest["metadata"]
-        tests, notes = _read_tests(manifest)
+        tests, query_tests = _read_tests(manifest)
         nodes = [_read_node(key, node, tests) for key, node in _parts(manifest)]
         macros = [
             DbtMacro(each["package_name"], each["name"], each["macro_sql"]) for each in manifest["macros"].values()
         ]
         owners = {each["name"]: owner_name(each) for each in manifest.get("groups", {}).values()}
         adapter = dialect or adapter_dialect(str(metadata.get("adapter_type") or "spark"))
-        notes += _list_unsupported(manifest)
-        return DbtProject(metadata["project_name"], adapter, variables, nodes, owners, macros, notes)
+        notes = list(_list_unsupported(manifest))
+        return DbtProject(metadata["project_name"], adapter, variables, nodes, owners, macros, query_tests, notes)
     except (KeyError, TypeError, ValueError) as error:
         hint = "run `dbt compile` again, or delete it to read the project's files"
         raise InputError(f"{str(path)!r} cannot be read as a manifest of dbt: {error!r}", hint=hint) from error
@@ -82,17 +82,16 @@ def _read_node(key: str, node: Mapping[str, Any], tests: Mapping[str, list[DbtTe
     )
 
 
-def _read_tests(manifest: Mapping[str, Any]) -> tuple[dict[str, list[DbtTest]], list[ImportNote]]:
-    """Generic tests by their nodes, and notes on those that are queries."""
+def _read_tests(manifest: Mapping[str, Any]) -> tuple[dict[str, list[DbtTest]], list[DbtTest]]:
+    """Generic tests by their nodes, and those that are queries."""
     tests: dict[str, list[DbtTest]] = {}
-    notes = []
+    query_tests = []
     for node in manifest["nodes"].values():
         if node["resource_type"] == "test" and node.get("test_metadata"):
             tests.setdefault(str(node.get("attached_node")), []).append(_read_test(node))
         elif node["resource_type"] == "test":
-            reason, remedy = "it is a query of its own", "a validation with `sql`"
-            notes.append(ImportNote(node["original_file_path"], 1, f"test {node['name']}", reason, remedy))
-    return tests, notes
+            query_tests.append(DbtTest(node["name"], "", {}, {}, node["original_file_path"], 1))
+    return tests, query_tests
 
 
 def _read_test(node: Mapping[str, Any]) -> DbtTest:

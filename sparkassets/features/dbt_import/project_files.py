@@ -107,11 +107,11 @@ class _ProjectReader:
                 self._add_note(
                     "dbt_project.yml", 0, key, "there are no hooks of a run", "a script beside `sparkassets run`"
                 )
-        for path in self._files("test-paths", "tests", ".sql"):
-            self._add_note(
-                self._place(path), 1, f"test {path.stem}", "it is a query of its own", "a validation with `sql`"
-            )
-        return DbtProject(self.name, self.dialect, self.variables, nodes, self.owners, self.macros, tuple(self.notes))
+        paths = self._files("test-paths", "tests", ".sql")
+        query_tests = [DbtTest(path.stem, "", {}, {}, self._place(path), 1) for path in paths]
+        return DbtProject(
+            self.name, self.dialect, self.variables, nodes, self.owners, self.macros, query_tests, tuple(self.notes)
+        )
 
     @cached_property
     def macros(self) -> list[DbtMacro]:

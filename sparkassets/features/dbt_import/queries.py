@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 
 from sparkassets.features.dbt_import.dbt_rendering import OWN_RELATION, RELATION, NotRenderableError, RenderedText
@@ -137,7 +138,7 @@ def find_filter(everything: str, incremental: str, dialect: str) -> IncrementalF
         return None
     column, bound = comparison.this, comparison.expression
     reference, overlap = _find_reference(column, comparison), _find_overlap(bound)
-    if reference is None or overlap is None:
+    if reference is None or overlap is None or not _is_highest(bound, column.name):
         return None
     _remove_condition(comparison)
     if partial.sql() != full.sql():
@@ -145,23 +146,37 @@ def find_filter(everything: str, incremental: str, dialect: str) -> IncrementalF
     return IncrementalFilter(reference, column.name, overlap, isinstance(comparison, exp.GTE))
 
 
-def find_columns(text: str, relations: Sequence[Sequence[str] | None], dialect: str) -> list[str] | None:
-    """The columns that a query yields; None where a star stands for unknown ones.
+def find_columns(text: str, relations: Sequence[Mapping[str, str] | None], dialect: str) -> dict[str, str] | None:
+    """The columns that a query yields, with their types; None where a star stands for unknown ones.
 
     Args:
         text: The query.
-        relations: The columns of each of its relations, None where they are unknown.
+        relations: The columns of each of its relations, None where they are unknown. Types are Spark's, or empty.
         dialect: Its SQL.
     """
     schema: dict[str, object] = {
-        f"{RELATION}{at}": dict.fromkeys(names, "text") for at, names in enumerate(relations) if names
+        f"{RELATION}{at}": {
+            name: exp.DataType.build(kind or "unknown", dialect="spark") for name, kind in columns.items()
+        }
+        for at, columns in enumerate(relations)
+        if columns
     }
     try:
         qualified = qualify(parse_query(text, dialect), schema=schema, dialect=dialect, validate_qualify_columns=False)
+        typed = annotate_types(qualified, schema=schema, dialect=dialect)
     except SqlglotError:
         return None
-    names = qualified.named_selects if isinstance(qualified, exp.Query) else []
-    return None if "*" in names or not all(names) else names
+    selects = typed.selects if isinstance(typed, exp.Query) else []
+    found = {select.alias_or_name: _type_text(select) for select in selects}
+    return None if "*" in found or not all(found) else found
+
+
+def _type_text(select: exp.Expr) -> str:
+    """The type of an annotated expression in Spark's SQL; empty where it is unknown."""
+    kind = select.type
+    if kind is None or kind.is_type(exp.DataType.Type.UNKNOWN, exp.DataType.Type.NULL):
+        return ""
+    return kind.sql(dialect="spark")
 
 
 def _alias_relations(tree: exp.Expr, names: Sequence[str]) -> bool:
@@ -202,6 +217,12 @@ def _find_overlap(bound: exp.Expr) -> str | None:
     if not isinstance(amount, exp.Literal) or not amount.name.isdecimal() or unit not in _OVERLAPS:
         return None
     return f"{amount.name}{_OVERLAPS[unit]}"
+
+
+def _is_highest(bound: exp.Expr, column: str) -> bool:
+    """Whether the highest value is that of the column which is compared: of a day, hours would be read once only."""
+    highest = bound.find(exp.Max)
+    return highest is not None and isinstance(highest.this, exp.Column) and highest.this.name.lower() == column.lower()
 
 
 def _find_reference(column: exp.Column, comparison: exp.Expr) -> int | None:

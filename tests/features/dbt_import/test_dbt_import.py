@@ -270,6 +270,8 @@ ROWS = "sparkassets_relation_0"
         (f"r.at >= (select coalesce(max(t.at), '1900-01-01') from {THIS} t)", ("at", "", True)),
         (f"at > (select max(at) - interval '3 days' from {THIS})", ("at", "3d", False)),
         (f"at > (select min(at) from {THIS})", None),
+        (f"at >= (select max(day) from {THIS})", None),
+        (f"at >= (select max(cast(at as date)) from {THIS})", None),
         (f"at not in (select at from {THIS})", None),
         ("at > '2025-01-01'", None),
     ],
@@ -278,6 +280,84 @@ def test_filters_by_the_highest_value_are_understood(condition, found):
     everything = f"with r as (select * from {ROWS}) select * from r where id > 0"
     result = find_filter(everything, f"{everything} and {condition}", "duckdb")
     assert found == (result and (result.column, result.overlap, result.is_inclusive))
+
+
+INCREMENTAL = (
+    "{{{{ config(materialized='incremental', unique_key={keys}) }}}} select * from {{{{ ref('{upstream}') }}}} "
+    "{{% if is_incremental() %}} where {column} >= (select max({column}) from {{{{ this }}}}) {{% endif %}}"
+)
+
+
+@pytest.mark.parametrize(
+    ("upstream", "column", "keys", "expected", "note"),
+    [
+        (
+            "stg_orders",
+            "updated_at",
+            "'order_id'",
+            {"inlets": {"stg_orders": {"read": {"after": "updated_at", "overlap": "1s"}}}},
+            "",
+        ),
+        ("stg_orders", "order_id", "'order_id'", {"strategy": "every_instance"}, "as it is BIGINT, each run reads"),
+        (
+            "elsewhere",
+            "at",
+            "'id'",
+            {"inlets": {"elsewhere": {"read": {"after": "at", "overlap": "1s"}}}},
+            "for which at must be a date or a timestamp",
+        ),
+        (
+            "stg_orders",
+            "updated_at",
+            "none",
+            {"inlets": {"stg_orders": {"read": {"after": "updated_at"}}}, "write": "append"},
+            "rows may be missing: only those above the highest updated_at are read; dbt appends others",
+        ),
+    ],
+)
+def test_an_upsert_reads_the_highest_value_again_where_dbt_does(imported, upstream, column, keys, expected, note):
+    files = {
+        "models/elsewhere.py": "",
+        "models/again.sql": INCREMENTAL.format(upstream=upstream, column=column, keys=keys),
+    }
+    folder = imported(files)
+    load_project(folder, {})
+    written = document(folder, "again")
+    assert {name: written.get(name) for name in expected} == expected
+    assert ("inlets" in written) == ("inlets" in expected)
+    report = (folder / "IMPORTED.md").read_text()
+    assert note in report
+    assert ("is_incremental() of again" in report) == bool(note)
+
+
+def test_an_append_of_late_rows_reads_them_once_and_says_so(imported):
+    query = INCREMENTAL.format(upstream="stg_orders", column="updated_at", keys="none")
+    folder = imported({"models/again.sql": query.replace("max(updated_at)", "max(updated_at) - interval '3 days'")})
+    load_project(folder, {})
+    assert document(folder, "again")["inlets"] == {"stg_orders": {"read": {"after": "updated_at"}}}
+    assert "rows may be missing" in (folder / "IMPORTED.md").read_text()
+
+
+def test_keys_stand_for_a_unique_test_and_one_of_a_part_of_the_table_is_reported(imported):
+    properties = (
+        "models:\n  - name: latest_orders\n    columns:\n      - {name: order_id, tests: [unique, not_null]}\n"
+        "      - {name: status, tests: [unique]}\n"
+        "  - {name: order_log, columns: [{name: order_id, tests: [unique]}]}\n"
+    )
+    folder = imported({"models/marts/more.yml": properties})
+    assert document(folder, "latest_orders")["validations"] == [{"not_null": ["order_id"]}, {"unique": ["status"]}]
+    assert document(folder, "order_log")["validations"] == [{"unique": ["order_id"]}]
+    report = (folder / "IMPORTED.md").read_text()
+    assert "| test unique of latest_orders.order_id | it is left out: the keys of the upsert hold it" in report
+    assert "| test unique of latest_orders.status | it judges the rows of each run, and not those written bef" in report
+    assert "| test unique of order_log.order_id | it judges the rows of each run, and not those written bef" in report
+
+
+def test_the_summary_counts_the_tests_that_are_carried_over(imported, capsys):
+    folder = imported()
+    summary = "7 models, 1 snapshot, 2 seeds; 6 tests carried over, 2 not"
+    assert f": {summary}; the report is" in " ".join(capsys.readouterr().out.split())
+    assert (folder / "IMPORTED.md").read_text().startswith(f"# shop, imported from dbt\n\n{summary}.\n")
 
 
 def test_a_filter_beside_other_changes_is_not_understood():
