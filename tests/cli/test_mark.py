@@ -46,10 +46,13 @@ def test_what_is_done_is_an_event(said, asked):
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (("daily_revenue", "--partition", "2025-03-01", "--reason", "x"), "pass one of --done, --missing and --skip"),
+        (
+            ("daily_revenue", "--partition", "2025-03-01", "--reason", "x"),
+            "pass one of --done, --missing, --skip and --forward-only",
+        ),
         (
             ("daily_revenue", "--partition", "2025-03-01", "--done", "--skip", "--reason", "x"),
-            "pass one of --done, --missing and --skip",
+            "pass one of --done, --missing, --skip and --forward-only",
         ),
         (("daily_revenue", "--done", "--reason", "x"), "asset 'daily_revenue' has partitions: name them by --part"),
         (("daily_revenue", "--partition", "March", "--done", "--reason", "x"), "'March'"),

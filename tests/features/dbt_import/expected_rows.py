@@ -10,15 +10,14 @@ import shutil
 import tempfile
 from pathlib import Path
 
-import duckdb
-from dbt.cli.main import dbtRunner
-
 HERE = Path(__file__).parent
 BATCHES = ["--event-time-start", "2025-01-01", "--event-time-end", "2025-01-05"]
 
 
 def build(folder):
     """Seeds first: a source that a seed fills is no dependency of dbt's."""
+    from dbt.cli.main import dbtRunner  # the environment of the tests has no dbt
+
     for command in (["seed"], ["run", *BATCHES], ["snapshot"]):
         ended = dbtRunner().invoke([*command, "--project-dir", str(folder), "--profiles-dir", str(folder)])
         if not ended.success:
@@ -27,6 +26,8 @@ def build(folder):
 
 def stored(folder):
     """The rows of each table as texts, sorted."""
+    import duckdb
+
     with duckdb.connect(os.environ["SHOP_DB"]) as connection:
         query = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' ORDER BY 1"
         tables = [name for (name,) in connection.execute(query).fetchall()]
