@@ -75,9 +75,7 @@ def _run_case(case: Case, about: str, run: Callable[[], str]) -> CaseResult:
     except SparkUnavailableError:
         raise
     except SparkAssetsError as error:
-        hint = getattr(error, "hint", None)
-        message = f"{error}; {hint}" if hint else str(error)
-        return CaseResult(case.name, case.location, about, "error", message, time.monotonic() - begun)
+        return CaseResult(case.name, case.location, about, "error", str(error), time.monotonic() - begun)
     return CaseResult(case.name, case.location, about, "failed" if told else "passed", told, time.monotonic() - begun)
 
 

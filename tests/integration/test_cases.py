@@ -166,6 +166,11 @@ asset: daily
 partition: 2025-01-02
 given: {{orders: [{{day: soon}}]}}
 expect: []
+---
+test: of an unknown type
+asset: priced
+given: {{prices: [{{id: 1, price: [2]}}]}}
+expect: []
 """
 
 
@@ -214,6 +219,10 @@ def test_rows(spark, folder):
     outcome, message = results.pop("of no type")
     told = 'the rows of \'orders\': {"day": "soon"} does not fit id bigint, amount decimal(10,2), day date'
     assert (outcome, told in message) == ("error", True), message
+    outcome, message = results.pop("of an unknown type")
+    hint = "declare the columns of 'prices', or give 'columns'"
+    assert (outcome, message.count(hint)) == ("error", 1), message
+    assert message.endswith(f"'price' is not known\n  hint: {hint}")
     assert not results
     assert not (folder / "warehouse").exists()
     assert not (folder / "state").exists()

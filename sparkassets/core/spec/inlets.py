@@ -20,6 +20,7 @@ from sparkassets.core.partitions import (
     match_by_column,
 )
 from sparkassets.core.phrases import listing
+from sparkassets.core.spec.asset_models import WriteMap
 from sparkassets.core.spec.bodies import AssetMention
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
 from sparkassets.core.spec.inlet_models import InletMap, ReadMap, RequireMap
@@ -282,22 +283,37 @@ class _InletCompiler:
         if isinstance(self.options.partitions, list) or self.options.partitions == "latest":
             at.add_key_problem("'read' takes all new rows and excludes 'partitions'", hint="leave one out")
         if isinstance(options, ReadMap):
-            if self.columns and (refusal := self.columns.refuse(options.after)):
+            if refusal := self._refuse_watermark(options.after):
                 (at / "after").add_problem(refusal[0], hint=refusal[1])
             overlap = None if options.overlap is None else self._require_positive(at / "overlap", options.overlap)
             return ReadAfter(options.after, overlap)
         source = self.other.source
         if source is not None and source.kind != "delta" and self.other.are_reliable("source", "path", "table"):
             kind_text = _NO_TABLE.get(source.kind, f"is {source.kind} files")
-            rows = "tables" if source.kind == "tables" else "files"
-            remedy = f"read: {{after: <column>}} reads new rows of {rows}"
-            hint = "leave 'read' out" if source.kind == "events" else remedy
-            at.add_problem(f"'read: changes' needs a Delta table, but asset {self.other.name!r} {kind_text}", hint=hint)
+            message = f"'read: changes' needs a Delta table, but asset {self.other.name!r} {kind_text}"
+            at.add_problem(message, hint=self._suggest_read(source.kind))
         if self.options.partitions == "aligned":
             at.add_key_problem(
                 "'read: changes' and 'partitions: aligned' exclude each other: aligned reads all rows of one run"
             )
         return ReadChanges()
+
+    def _refuse_watermark(self, column: str) -> tuple[str, str | None] | None:
+        """The problem with ``read: {after: column}``, and a hint; None where the column exists or may exist."""
+        refusal = self.columns.refuse(column) if self.columns else None
+        if "." not in column or (self.columns and refusal is None):
+            return refusal
+        hint = f"flatten it in an asset before: SELECT {column} AS {column.rpartition('.')[2]}, …"
+        return f"'after' is {column!r}; expected a column of its own, not a field of another", hint
+
+    def _suggest_read(self, kind: str) -> str:
+        """What to do instead of `read: changes` of a source without changes: `after` loses late rows of an upsert."""
+        if kind == "events":
+            return "leave 'read' out"
+        write = self.draft.keys.write
+        if isinstance(write, WriteMap) and write.upsert is not None and write.upsert.newest_by is not None:
+            return "put an asset that selects its rows in between; {after: <column>} would lose late rows"
+        return f"read: {{after: <column>}} reads new rows of {'tables' if kind == 'tables' else 'files'}"
 
     def _compile_view(self, column: str) -> tuple[Partitioning, DeclaredMapping] | None:
         """The view that the column's values form, with the mapping to it; None, with a problem, if impossible."""

@@ -99,6 +99,20 @@ REFUSED = [
         id="changes_of_files",
     ),
     pytest.param(
+        reading(
+            "changes",
+            write="{upsert: {keys: [id], newest_by: lsn}}",
+            orders="asset: orders\nsource: json\npath: lake/*.json",
+        ),
+        """
+        a.yml:2:25: 'read: changes' needs a Delta table, but asset 'orders' is json files
+            inlets: {orders: {read: changes}}
+                                    ^^^^^^^
+          hint: put an asset that selects its rows in between; {after: <column>} would lose late rows
+        """,
+        id="changes_of_files_by_newest",
+    ),
+    pytest.param(
         reading("changes", write="replace"),
         """
         a.yml:3:8: strategy 'latest_only' cannot 'replace': a run has only the new rows and would overwrite all others
@@ -128,6 +142,18 @@ REFUSED = [
 @pytest.mark.parametrize(("files", "expected"), REFUSED)
 def test_what_is_refused(files, expected):
     assert errors(files) == dedent(expected).strip()
+
+
+@pytest.mark.parametrize("columns", ["", "\ncolumns: {id: int, source: struct<lsn:int>}"])
+def test_a_field_of_a_column_is_no_watermark(columns):
+    told = errors(reading("{after: source.lsn}", orders=DELTA + columns))
+    assert "a.yml:2:33: 'after' is 'source.lsn'; expected a column of its own, not a field of another" in told
+    assert "hint: flatten it in an asset before: SELECT source.lsn AS lsn, …" in told
+
+
+def test_a_declared_column_with_a_dot_is_a_watermark():
+    files = reading("{after: source.lsn}", orders=f"{DELTA}\ncolumns: {{source.lsn: int}}")
+    assert compiled(files).assets["a"].inlets["orders"].read == ReadAfter("source.lsn")
 
 
 def test_changes_of_what_is_known_by_its_events_only():
