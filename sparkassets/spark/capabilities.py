@@ -37,6 +37,7 @@ class SessionCapabilities:
         reads_null_values: It follows the option ``nullValue`` of text files.
         csv_options: Options by which it reads CSV files as Spark does without options.
         parses_json_strictly: Its ``from_json`` takes ISO times, and fails for values of another type.
+        masks_fields: In rows that it is sent, the fields of a NULL struct are NULL.
     """
 
     commits: bool = True
@@ -51,6 +52,7 @@ class SessionCapabilities:
     reads_null_values: bool = True
     csv_options: Mapping[str, str] = field(default_factory=dict)
     parses_json_strictly: bool = True
+    masks_fields: bool = True
 
 
 _OF_SPARK: Final = SessionCapabilities()
@@ -67,6 +69,7 @@ _OF_SAIL: Final = SessionCapabilities(
     reads_null_values=False,
     csv_options={"escape": "\\"},
     parses_json_strictly=False,
+    masks_fields=False,
 )
 _SAIL_CATALOG: Final = "sail"
 """The catalog in which a session of Sail begins; Spark's is ``spark_catalog``."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.errors import RunError
+from sparkassets.spark.capabilities import capabilities_of
 from sparkassets.spark.versions import from_arrow, to_arrow
 
 if TYPE_CHECKING:
@@ -103,7 +104,20 @@ def to_spark(
         name: _convert_column(values, name, asset, types.get(name), known_types.get(name))
         for name, values in columns.items()
     }
-    return from_arrow(session, pa.table(typed), _make_schema(typed, types))
+    table = pa.table(typed)
+    if not capabilities_of(session).masks_fields and any(pa.types.is_nested(field.type) for field in table.schema):
+        table = _mask_fields(table)
+    return from_arrow(session, table, _make_schema(typed, types))
+
+
+def _mask_fields(table: pa.Table) -> pa.Table:
+    """The rows with NULL for each field of a NULL struct, at any depth: Parquet stores no value below a NULL."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    buffer = pa.BufferOutputStream()
+    pq.write_table(table, buffer)
+    return pq.read_table(pa.BufferReader(buffer.getvalue())).cast(table.schema)
 
 
 def _find_library(value: object) -> str | None:

@@ -194,12 +194,13 @@ class _InletTexts:
     def _view_changes(self, asset: AssetSpec, pin: InletPin, version: int) -> TextView:
         """The change feed after the pin's position, as Delta has it; without a position all rows as inserts."""
         location = location_of(asset)
+        inserted = (
+            f"'insert' AS _change_type, {version}L AS _commit_version, CAST(NULL AS TIMESTAMP) AS _commit_timestamp"
+        )
+        inserts = f"SELECT *, {inserted} FROM {table_sql(location)} VERSION AS OF {version}"  # noqa: S608  quoted
         if pin.low is None:
             self._bounds.append(WatermarkBounds(None, str(version)))
-            inserted = (
-                f"'insert' AS _change_type, {version}L AS _commit_version, CAST(NULL AS TIMESTAMP) AS _commit_timestamp"
-            )
-            return _view(asset, f"SELECT *, {inserted} FROM {table_sql(location)} VERSION AS OF {version}", None)  # noqa: S608
+            return _view(asset, inserts, None)
         position = TablePosition.parse(pin.low)
         if position is None or position.table_id != pin.table_id:
             raise RunError(
@@ -207,7 +208,7 @@ class _InletTexts:
             )
         self._bounds.append(WatermarkBounds(str(position.version), str(version)))
         if position.version == version:
-            return _view_nothing(asset)
+            return _view(asset, f"{inserts} WHERE false", None)
         if location.table:
             function, table = "table_changes", ".".join(location.table)
         else:

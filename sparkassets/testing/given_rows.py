@@ -13,7 +13,8 @@ from sparkassets.core.spec.model import CHANGE_COLUMNS, AssetSpec
 from sparkassets.errors import InputError, RunError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row, SparkSession
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 _TYPES = {bool: "boolean", int: "bigint", float: "double", str: "string"}
@@ -125,6 +126,8 @@ def _cast_texts(
     """
     from pyspark.sql import functions as sql
 
+    from sparkassets.spark.versions import from_arrow, to_arrow
+
     columns = [
         (
             sql.from_json(f"c{number}", field.dataType)
@@ -134,11 +137,10 @@ def _cast_texts(
         for number, field in enumerate(schema.fields)
     ]
 
-    def cast(some: Sequence[Mapping[str, Any]]) -> list[Row]:
+    def cast(some: Sequence[Mapping[str, Any]]) -> pa.Table:
         texts = [tuple(_to_text(row.get(field.name)) for field in schema.fields) for row in some]
         types = ", ".join(f"c{number} string" for number in range(len(schema.fields)))
-        found: list[Row] = session.createDataFrame(texts, types).select(*columns).collect()
-        return found
+        return to_arrow(session.createDataFrame(texts, types).select(*columns))
 
     try:
         found = cast(rows)
@@ -149,7 +151,7 @@ def _cast_texts(
             except Exception:  # noqa: BLE001  the engine raises various classes
                 raise _misfit(row, schema, owner=owner) from None
         raise
-    return session.createDataFrame(found, schema)
+    return from_arrow(session, found, schema)
 
 
 def _to_text(value: object) -> str | None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from sparkassets import Project
+from sparkassets import BackfillRequest, Project
 from sparkassets.errors import RunError
 from sparkassets.project import load_project
 from sparkassets.spark.capabilities import capabilities_of, require_commits, union_all
@@ -119,6 +119,35 @@ def test_given_rows_have_the_types_of_their_columns_or_are_refused(spark):
     assert row.asDict() == {"id": 1, "at": datetime(2026, 10, 25, 0, 30), "tags": ["a"], "price": Decimal("1.50")}  # noqa: DTZ001
     with pytest.raises(RunError, match=r'the rows: {"id": "x"} does not fit id bigint'):
         as_frame(spark, [{"id": 1}, {"id": "x"}], {"id": "bigint"}, owner="the rows")
+
+
+def test_fields_of_a_null_struct_are_null_in_given_rows(spark):
+    types = {"a": "struct<id: int, name: string, of: struct<x: int>>", "b": "array<struct<x: int>>"}
+    given = [{"a": None, "b": [None, {"x": 2}]}, {"a": {"id": 1}, "b": None}]
+    frame = as_frame(spark, given, types, owner="the rows")
+    assert frame.selectExpr("a.id", "a.name", "a.of.x", "b[0].x", "b[1].x").collect() == [
+        (None, None, None, None, 2),
+        (1, None, None, None, None),
+    ]
+
+
+def test_fields_of_a_null_struct_are_null_in_rows_that_a_function_returns(tmp_path):
+    files = {
+        "project.yml": "project: shop\nengine: sail\nassets: [.]\npython: [changes]\n",
+        "changes.py": """
+import pyarrow as pa
+from sparkassets import asset
+
+@asset(validations=[{"sql": "coalesce(after.id, 2) <> 0 AND after.of.name IS NULL"}])
+def changes():
+    kind = pa.struct({"id": pa.int64(), "of": pa.struct({"name": pa.string()})})
+    return pa.table({"after": pa.array([None, {"id": 1, "of": None}], kind)})
+""",
+    }
+    write(tmp_path, files)
+    with Project.load(tmp_path) as project:
+        (run,) = project.backfills.run(BackfillRequest("changes")).runs
+    assert (run.status, run.rows) == ("success", 2)
 
 
 @pytest.mark.parametrize("feed", ["true", "false"])

@@ -119,6 +119,14 @@ def test_what_follows_is_told_by_what_is_there_now():
     assert [each.bytes for each in found["b"]] == [9]
 
 
+def test_what_follows_in_partitions_without_end_has_no_known_duration():
+    it = story()
+    it.observed("s", "2025-01-01..2025-01-03")
+    ran(it, "a", seconds=3.0, rows=3)
+    (found,) = estimate_followers(it.context(), {"a": EVERYTHING}, FakeVolumes().estimate_volume)["a"]
+    assert (found.seconds, found.rows, found.between) == (None, None, None)
+
+
 @given(COSTS, st.integers(1, 100))
 def test_a_forecast_is_within_its_own_bounds(costs, partitions):
     found = forecast_cost(costs, partitions)

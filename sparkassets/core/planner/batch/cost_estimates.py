@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.planner.batch.run_batches import partition_limit
 from sparkassets.core.planner.plan import CostEstimate, CostTotals, Plan
 from sparkassets.core.planner.planning_context import EstimateVolume, PlanningContext
-from sparkassets.core.run_costs import forecast_cost
+from sparkassets.core.run_costs import CostForecast, forecast_cost
 from sparkassets.core.runs import InletPin
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import replace
@@ -46,12 +47,19 @@ def estimate_cost(
             volumes[inlet.name] = estimate_volume(inlet_asset, pins[inlet.name], context.state_of(inlet_asset))
     size, files = (_sum_if_all_known(getattr(each, name) for each in volumes.values()) for name in ("bytes", "files"))
     unknown = tuple(f"{name}: {each.unknown}" for name, each in volumes.items() if each.unknown)
-    forecast = forecast_cost(context.state_of(asset).costs, max(1, asset.partitioning.count(partitions)))
+    forecast = forecast_run(asset, context.state_of(asset), partitions)
     if forecast is None:
         return CostEstimate(size, files, None, None, unknown=unknown)
     return CostEstimate(
         size, files, forecast.seconds, forecast.rows, (forecast.low, forecast.high), forecast.runs, unknown
     )
+
+
+def forecast_run(asset: AssetSpec, state: AssetState, partitions: PartitionSet) -> CostForecast | None:
+    """Forecasts the cost of computing ``partitions``; None without earlier runs, or if ``partitions`` are unbounded."""
+    if not asset.partitioning.can_list(partitions):
+        return None
+    return forecast_cost(state.costs, max(1, asset.partitioning.count(partitions)))
 
 
 def estimate_followers(

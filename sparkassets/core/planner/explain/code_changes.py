@@ -10,6 +10,7 @@ from sparkassets.core.journal.asset_records import DefinitionOutput
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.phrases import few, listing
+from sparkassets.core.planner.batch.cost_estimates import forecast_run
 from sparkassets.core.planner.batch.run_batches import partition_limit
 from sparkassets.core.planner.due.outdated_code import (
     outputs_of_other_code,
@@ -22,7 +23,6 @@ from sparkassets.core.planner.explain.impact import recomputed_by_update
 from sparkassets.core.planner.plan import ChangeCategory, CodeChange
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.wording import plural
-from sparkassets.core.run_costs import forecast_cost
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 
@@ -100,8 +100,8 @@ def _find_present_outputs(asset: AssetSpec, state: AssetState) -> tuple[Definiti
 
 def _forecast_seconds(asset: AssetSpec, state: AssetState, partitions: PartitionSet) -> float | None:
     """How long the runs that compute the partitions again take; None if no run tells."""
-    costs = forecast_cost(state.costs, max(1, asset.partitioning.count(partitions)))
-    return None if costs is None else costs.seconds
+    forecast = forecast_run(asset, state, partitions)
+    return None if forecast is None else forecast.seconds
 
 
 def _count_runs(asset: AssetSpec, partitions: PartitionSet) -> int:
