@@ -1,5 +1,6 @@
 """The engine that a project names, and what of a project Sail is refused for."""
 
+from contextlib import nullcontext
 from importlib.metadata import PackageNotFoundError
 
 import pytest
@@ -58,6 +59,15 @@ def test_options_of_a_reader_that_sail_ignores_are_refused(shop):
         load_project(shop, {"SPARKASSETS_ENGINE": "sail"})
     (problem,) = error.value.problems
     assert problem.message == "asset 'orders' has the option 'dateFormat' of its reader, which Sail cannot do"
+
+
+@pytest.mark.parametrize(("mode", "refused"), [("PERMISSIVE", True), ("DROPMALFORMED", True), ("failfast", False)])
+def test_a_mode_in_which_values_that_do_not_parse_are_no_failure_is_refused_on_sail(shop, mode, refused):
+    text = f"asset: orders\nsource: json\npath: in/*.json\noptions: {{mode: {mode}}}\n"
+    write(shop, {"assets/orders.yml": text})
+    found = nullcontext() if not refused else pytest.raises(SpecError, match="has the option 'mode' of its reader")
+    with found:
+        load_project(shop, {"SPARKASSETS_ENGINE": "sail"})
 
 
 def test_a_state_that_a_session_keeps_is_refused(shop):

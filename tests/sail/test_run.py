@@ -173,6 +173,8 @@ sql: SELECT id, day, _change_type AS kind FROM {{ inlets.orders }}
             DeltaTable(orders).delete("id = 1")
         opened.run()
         assert not opened.plan().runs
+        (code,) = opened.queries.render("log").code
+        assert any(statement.endswith(" WHERE false") for statement in code.statements)
     deleted = [(1, day, "delete")] if feed == "true" else []
     inserted = [(number, day, "insert") for number in (1, 2, 3)]
     assert rows(tmp_path / "warehouse/log", "id", "day", "kind") == sorted([*deleted, *inserted])

@@ -63,6 +63,7 @@ def _find_needs(asset: AssetSpec) -> Iterator[str]:
     files = asset.source.files if asset.source is not None else None
     if files is not None and files.reader not in _READERS:
         yield f"has files of the format {files.reader!r}"
-    for option in asset.source.options if files is not None and asset.source is not None else ():
-        if option.lower() not in _OPTIONS:
+    options = asset.source.options if files is not None and asset.source is not None else {}
+    for option, value in options.items():
+        if option.lower() not in _OPTIONS or (option.lower() == "mode" and value.upper() != "FAILFAST"):
             yield f"has the option {option!r} of its reader"
