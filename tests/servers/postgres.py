@@ -25,7 +25,7 @@ def find_programs() -> Path | None:
 def postgres() -> Iterator[str]:
     """The JDBC URL of a new database, whose owner needs no password from this machine."""
     programs = find_programs()
-    assert programs is not None
+    assert programs is not None, "PostgreSQL is not installed"
     with tempfile.TemporaryDirectory(prefix="postgres-") as folder, socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
