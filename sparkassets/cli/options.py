@@ -162,6 +162,15 @@ class SelectionParam(AssetNameParam):
 json_option: Callable[[F], F] = click.option(
     "--json", "as_json", is_flag=True, help="Print a single JSON document to stdout."
 )
+samples_option: Callable[[F], F] = click.option(
+    "--rows",
+    "samples",
+    type=click.IntRange(min=0, max=1000),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Differing rows to show for each asset.",
+)
 at_option: Callable[[F], F] = click.option(
     "--at",
     metavar="TIME",

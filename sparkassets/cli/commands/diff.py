@@ -13,6 +13,7 @@ from sparkassets.cli.options import (
     json_option,
     open_project,
     project_option,
+    samples_option,
     select_assets,
     select_option,
 )
@@ -24,15 +25,7 @@ from sparkassets.cli.output import Terminal, print_json, print_table
 @project_option
 @engine_option
 @select_option
-@click.option(
-    "--rows",
-    "samples",
-    type=click.IntRange(min=0, max=1000),
-    default=5,
-    show_default=True,
-    metavar="N",
-    help="Differing rows to show for each asset.",
-)
+@samples_option
 @json_option
 def command(folder: Path, branch: str, select: tuple[str, ...], samples: int, as_json: bool) -> int:
     """Compare a branch's tables with the base's.

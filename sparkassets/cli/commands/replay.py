@@ -8,7 +8,15 @@ from pathlib import Path
 import click
 
 from sparkassets.cli.difference_lines import DIFFERENCE_COLUMNS, difference_document, difference_lines, partition_rows
-from sparkassets.cli.options import engine_option, json_option, open_project, open_scope, project_option, scope_option
+from sparkassets.cli.options import (
+    engine_option,
+    json_option,
+    open_project,
+    open_scope,
+    project_option,
+    samples_option,
+    scope_option,
+)
 from sparkassets.cli.output import Terminal, print_json, print_table
 
 
@@ -24,15 +32,7 @@ from sparkassets.cli.output import Terminal, print_json, print_table
     default="",
     help="Keep the replayed rows as a Delta table in this folder, which holds none yet.",
 )
-@click.option(
-    "--rows",
-    "samples",
-    type=click.IntRange(min=0, max=1000),
-    default=5,
-    show_default=True,
-    metavar="N",
-    help="Differing rows to show.",
-)
+@samples_option
 @json_option
 def command(folder: Path, run: str, keep: str, samples: int, as_json: bool) -> int:
     """Compute RUN again and compare the rows with what it published.

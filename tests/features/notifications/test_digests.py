@@ -82,12 +82,18 @@ def test_nothing_to_tell_is_no_message(receiver):
     assert receiver.messages == []
 
 
-def test_no_two_drivers_send_the_same_digest(receiver):
+def make_failed_project(receiver):
+    """A project whose only asset failed in the first hour of a period."""
     daily = Daily(receiver.url, names="a")
     daily.drive()
     fail(daily.world, "a")
     daily.world.tell("s", "2025-01-01")
     daily.drive(hours=1)
+    return daily
+
+
+def test_no_two_drivers_send_the_same_digest(receiver):
+    daily = make_failed_project(receiver)
     send = MessageDelivery.wait
 
     def meanwhile(delivery):
@@ -105,11 +111,7 @@ def test_no_two_drivers_send_the_same_digest(receiver):
 
 @pytest.mark.parametrize("is_sent", [False, True])
 def test_a_digest_of_a_killed_driver_is_sent_by_another_which_says_so(receiver, is_sent):
-    daily = Daily(receiver.url, names="a")
-    daily.drive()
-    fail(daily.world, "a")
-    daily.world.tell("s", "2025-01-01")
-    daily.drive(hours=1)
+    daily = make_failed_project(receiver)
     send = MessageDelivery.wait
 
     def killed(delivery):
