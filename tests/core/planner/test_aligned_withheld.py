@@ -7,7 +7,7 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING
 from sparkassets.core.planner.batch.backfill import plan_backfill_unpartitioned
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.validations import RuleVerdict
-from tests.builders import Story, asset, at, days, project, timed
+from tests.builders import Story, asset, at, days, project, source, timed
 
 DAYS = ("2025-01-29", "2025-01-30", "2025-01-31", "2025-02-01")
 ALL = {"cron": "0 0 * * *", "start": "2025-01-29", "catchup": "all"}
@@ -77,3 +77,14 @@ def test_of_partitions_of_which_others_are_withheld_the_command_names_what_it_wa
         told.run("down")
     (said,) = waits(told)
     assert said.endswith(f": `sparkassets accept up --partition {DAYS[0]} --reason …` publishes it")
+
+
+def test_an_asset_that_is_withheld_is_not_said_to_be_up_to_date():
+    told = Story(project(source("s"), asset("a", "s", by=None)))
+    told.observed("s", "2025-01-01")
+    told.run_all()
+    told.observed("s", "2025-01-02")
+    (run,) = told.plan().runs
+    told.succeed("a", told.claim(run), withheld=EVERYTHING, verdicts=(verdict(EVERYTHING),))
+    (reason,) = told.waits("a")
+    assert reason.startswith("withheld by a-")

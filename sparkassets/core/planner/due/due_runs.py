@@ -126,7 +126,8 @@ def _decide_without_due_runs(case: DecisionInput, idle_reason: Waiting, withheld
     if withheld.tried:
         return DecisionProgress(_build_retries(case, withheld), EVERYTHING, waiting=withheld_reasons)
     if withheld.resting:
-        return DecisionProgress(waiting=(*withheld_reasons, replace(idle_reason, quiet=True)))
+        next_cause = (replace(idle_reason, quiet=True),) if idle_reason.until or not idle_reason.quiet else ()
+        return DecisionProgress(waiting=(*withheld_reasons, *next_cause))
     return DecisionProgress(waiting=(_extend_idle_reason(case, idle_reason),))
 
 
