@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from sparkassets.app.partitions import PartitionCommands
     from sparkassets.app.queries import QueryCommands
     from sparkassets.app.state import StateCommands
-    from sparkassets.app.timetables import TimetableCommands
     from sparkassets.core.documents.status import ProjectStatus
     from sparkassets.core.planner.explain.explanation_nodes import ExplanationNode
     from sparkassets.core.planner.plan import Plan
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from sparkassets.core.results import Summary
     from sparkassets.features.branches.branch_commands import BranchCommands
     from sparkassets.features.notifications.notify_commands import NotifyCommands
-    from sparkassets.features.replay.replay_commands import ReplayCommands
     from sparkassets.runtime.progress import Progress
 
 
@@ -233,7 +231,7 @@ class OpenProject:
 
     @cached_property
     def assets(self) -> AssetCommands:
-        """People's decisions about assets: pause, resume, mark, accept, roll back."""
+        """People's decisions about assets: pause, resume, mark, accept, roll back; and their timetables."""
         from sparkassets.app.assets import AssetCommands
 
         return AssetCommands(self._context, self._runner)
@@ -268,10 +266,11 @@ class OpenProject:
 
     @cached_property
     def history(self) -> HistoryCommands:
-        """The past by the journal: runs, events, iterations."""
+        """The past by the journal: runs, events, iterations; and runs computed again."""
         from sparkassets.app.history import HistoryCommands
+        from sparkassets.features.replay.spark_replayer import SparkReplayer
 
-        return HistoryCommands(self._context)
+        return HistoryCommands(self._context, SparkReplayer(self._context, self._runner))
 
     @cached_property
     def lineage(self) -> LineageCommands:
@@ -293,20 +292,6 @@ class OpenProject:
         from sparkassets.app.queries import QueryCommands
 
         return QueryCommands(self._context, self._runner)
-
-    @cached_property
-    def replays(self) -> ReplayCommands:
-        """Runs again at their pinned versions, compared with what they published."""
-        from sparkassets.features.replay.replay_commands import ReplayCommands
-
-        return ReplayCommands(self._context, self._runner)
-
-    @cached_property
-    def timetables(self) -> TimetableCommands:
-        """Runs that time alone starts, and which runs of two timetables belong together."""
-        from sparkassets.app.timetables import TimetableCommands
-
-        return TimetableCommands(self._context)
 
     @cached_property
     def state(self) -> StateCommands:

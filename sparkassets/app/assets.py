@@ -1,8 +1,9 @@
-"""`AssetCommands`: people's decisions about assets, and corrections to their recorded state, without a run."""
+"""`AssetCommands`: people's decisions about assets, corrections to their recorded state, and their timetables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 
     from sparkassets.core.journal.marks import MarkKind, MarkResult
     from sparkassets.core.planner.explain.partition_marks import MarkRequest
+    from sparkassets.core.planner.explain.preview import SchedulePreview
     from sparkassets.core.results import Summary
+    from sparkassets.core.timetables import Timetable
+    from sparkassets.core.timetables.timetable import RunAlignment
     from sparkassets.runtime.ledger import JournalLedger
 
 
@@ -55,7 +59,7 @@ class PartitionSelection:
 
 
 class AssetCommands:
-    """Pauses and resumes assets, corrects the recorded state of partitions, and rolls back iterations."""
+    """Pauses and resumes assets, corrects recorded states, rolls back iterations, and reads timetables."""
 
     def __init__(self, context: ProjectContext, runner: WorkRunner) -> None:
         self._context = context
@@ -210,6 +214,56 @@ class AssetCommands:
             raise InputError(f"not rolled back: {asset}: {reasons}")
         open_engine = partial(self._runner.open_lazy_engine, spark)
         return self._runner.run([RollbackWork(spec, run)], spark, check=check, open_engine=open_engine)
+
+    def preview(self, *assets: str, start: datetime | str | None = None, count: int = 5) -> list[SchedulePreview]:
+        """The next ``count`` runs of the timetable of each of ``assets`` (none means all), from ``start`` (now) on.
+
+        >>> project.assets.preview("daily_sales", count=3)  # doctest: +SKIP
+
+        Raises:
+            InputError: ``count`` is not between 1 and `MOST_RUNS`.
+        """
+        from sparkassets.core.planner.explain.preview import MOST_RUNS, preview_schedule
+
+        if not 1 <= count <= MOST_RUNS:
+            raise InputError(f"cannot preview {count} runs of an asset; expected 1 to {MOST_RUNS:,}")
+        specs = [self._context.spec.asset(name) for name in assets] or list(self._context.spec.assets.values())
+        since, asset_states = self._context.resolve_time(start), self._context.read_state("preview").assets
+        paused = {name for name, state in asset_states.items() if state.paused}
+        return [preview_schedule(spec, start=since, count=count, paused=spec.name in paused) for spec in specs]
+
+    def align(self, upstream: str, downstream: str, *, at: datetime | str | None = None) -> RunAlignment:
+        """Which run of ``upstream`` belongs to the run of ``downstream`` at that time.
+
+        >>> project.assets.align("hourly_clicks", "@daily").delta_seconds  # doctest: +SKIP
+
+        Args:
+            upstream: The name of an asset with a timetable, a preset or a cron.
+            downstream: Likewise.
+            at: When the downstream fires, or later; default now.
+
+        Raises:
+            InputError: One is no timetable, or has no run by then.
+        """
+        from sparkassets.core.timetables.timetable import align_runs
+
+        up, down = self._timetable(upstream), self._timetable(downstream)
+        return align_runs(up, down, self._context.resolve_time(at), names=(upstream, downstream))
+
+    def _timetable(self, text: str) -> Timetable:
+        """The timetable of the asset with that name, or the one that ``text`` writes as a preset or cron."""
+        from sparkassets.core.timetables.timetable import names_no_asset
+
+        if names_no_asset(text):
+            from sparkassets.core.timetables.parse import parse_timetable
+
+            return parse_timetable(text, timezone=self._context.spec.timezone)
+        spec = self._context.spec.asset(text)
+        if spec.schedule.timetable is None:
+            from sparkassets.core.planner.explain.preview import describe_untimed
+
+            raise InputError(f"asset {text!r} has no timetable: {describe_untimed(spec)}")
+        return spec.schedule.timetable
 
     def _mark(self, asset: str, kind: MarkKind, selection: PartitionSelection, reason: str, *, verb: str) -> MarkResult:
         """Looks at sources and tables, then records the mark for the partitions to which it applies by the state."""

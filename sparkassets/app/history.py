@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sparkassets.app.context import ProjectContext, with_keys
 from sparkassets.core.instants import format_zoned
@@ -12,7 +12,10 @@ from sparkassets.errors import InputError
 from sparkassets.ports import HistoryQuery
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from sparkassets.core.documents.iterations import ListedIteration
+    from sparkassets.core.documents.table_difference import ReplayResult
     from sparkassets.core.journal.codec.rows import JournalRow
     from sparkassets.core.journal.entries import NumberedEntry
     from sparkassets.core.journal.history import RunRecord, RunStatus
@@ -20,11 +23,19 @@ if TYPE_CHECKING:
     from sparkassets.core.spec.project_spec import ProjectSpec
 
 
-class HistoryCommands:
-    """Reads the journal; needs no Spark."""
+class RunReplayer(Protocol):
+    """Computes runs again; records nothing, and writes to no table of the project."""
 
-    def __init__(self, context: ProjectContext) -> None:
+    def replay(self, record: RunRecord, spark: SparkSession | None, *, keep: str, samples: int) -> ReplayResult:
+        """As of `HistoryCommands.replay`."""
+
+
+class HistoryCommands:
+    """Reads the journal without Spark; a replay computes a run again."""
+
+    def __init__(self, context: ProjectContext, replayer: RunReplayer) -> None:
         self._context = context
+        self._replayer = replayer
 
     def runs(
         self, *, asset: str | None = None, status: RunStatus | None = None, last: int | None = None
@@ -69,6 +80,25 @@ class HistoryCommands:
         rows = store.read_history(HistoryQuery(kinds=RUN_KINDS, asset=name, after_seq=claims[0].seq - 1))
         record = next(each for each in run_records(map(from_row, rows), lost) if each.run == run)
         return with_keys(record, spec), claims[0].driver
+
+    def replay(self, run: str, spark: SparkSession | None = None, *, keep: str = "", samples: int = 5) -> ReplayResult:
+        """Computes a run again by its recorded code, at the versions and files that it read, and compares the rows.
+
+        >>> project.history.replay("daily_sales-20250302T0600-1a2b", spark).is_equal  # doctest: +SKIP
+
+        Args:
+            run: Id of a run that succeeded.
+            spark: The session; by default the active one or a new one.
+            keep: Folder in which the replayed rows stay, as a Delta table for each table of the run.
+            samples: Differing rows that are shown for each table.
+
+        Raises:
+            InputError: There is no such run, or it cannot be computed again in the same way.
+            RunError: Its code fails, or a version that it read or wrote is gone.
+            SourceError: A file or a table that it read has changed or is gone.
+        """
+        record, _ = self.run(run)
+        return self._replayer.replay(record, spark, keep=keep, samples=samples)
 
     def events(self, *, asset: str | None = None, last: int | None = None) -> list[dict[str, Any]]:
         """Dataset events, oldest first; with ``last`` only the newest so many.

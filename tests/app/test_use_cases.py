@@ -95,11 +95,11 @@ def test_a_project_that_would_write_where_something_else_is_does_not_run(world, 
 
 
 def test_what_time_alone_tells_needs_no_journal(use):
-    (preview,) = use().timetables.preview("nightly", count=1)
+    (preview,) = use().assets.preview("nightly", count=1)
     assert [slot.run_after.isoformat() for slot in preview.slots] == ["2025-02-01T06:00:00+00:00"]
-    assert use().timetables.align("nightly", "@daily").case == 2
+    assert use().assets.align("nightly", "@daily").case == 2
     with pytest.raises(InputError, match="asset 'a' has no timetable"):
-        use().timetables.align("a", "@daily")
+        use().assets.align("a", "@daily")
 
 
 def test_a_session_is_closed_once_and_only_where_one_was_opened(world, use):

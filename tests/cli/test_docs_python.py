@@ -53,7 +53,7 @@ def test_every_method_is_in_the_tables():
 def test_a_project_has_few_members_and_describes_each():
     project = Project.load("conf")
     members = [name for name in dir(project) if not name.startswith("_")]
-    assert len(members) <= 22
+    assert len(members) <= 20
     assert len(Project.__mro__) == 3  # itself, the same without files, and object
     for name, method in methods():
         first = (method.__doc__ or "").splitlines()[0]
@@ -74,9 +74,7 @@ NAMESPACES = (
     "notifications",
     "partitions",
     "queries",
-    "replays",
     "state",
-    "timetables",
 )
 
 

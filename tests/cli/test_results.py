@@ -34,10 +34,10 @@ def test_a_plan(loaded):
 def test_a_status_a_preview_an_alignment_and_an_explanation(loaded):
     told = {item.asset: repr(item) for item in loaded.status(at=AT)}
     assert told["daily_revenue"] == "<status of daily_revenue: 2 missing>"
-    assert repr(loaded.timetables.preview("nightly", start=AT, count=2)[0]) == (
+    assert repr(loaded.assets.preview("nightly", start=AT, count=2)[0]) == (
         "<next of nightly: 2025-01-03T07:00Z, 2025-01-04T07:00Z>"
     )
-    assert repr(loaded.timetables.align("nightly", "@daily", at=AT)) == (
+    assert repr(loaded.assets.align("nightly", "@daily", at=AT)) == (
         "<run of 2025-01-02T00:00Z takes the one of 2025-01-01T07:00Z: execution delta 17:00:00, case 2>"
     )
     assert repr(loaded.explain("daily_revenue", at=AT)).splitlines()[:2] == [

@@ -127,5 +127,5 @@ def test_times_are_those_of_pendulum_and_events_have_attributes_and_items(spark,
 def test_where_the_api_takes_a_time_it_takes_pendulums_the_standard_librarys_and_text(folder, at):
     project = Project.load(folder)
     assert {run.asset for run in project.plan(at=at).runs} == {"daily", "loads", "producer"}
-    preview = project.timetables.preview
+    preview = project.assets.preview
     assert preview("loads", start=at, count=1) == preview("loads", start="2025-03-31T01:00Z", count=1)

@@ -79,7 +79,7 @@ def test_a_run_of_old_versions_and_old_code_gives_what_it_published(conf, spark)
     before = everything(conf)
     project = Project.load(conf)
     for name, is_present in ((first, False), (second, True)):
-        result = project.replays.replay(name, spark)
+        result = project.history.replay(name, spark)
         assert (result.is_equal, result.is_present_code, result.notes) == (True, is_present, ())
         assert [each.total_row_counts for each in result.differences] == [RowCounts(same=2)]
     assert everything(conf) == before
@@ -87,7 +87,7 @@ def test_a_run_of_old_versions_and_old_code_gives_what_it_published(conf, spark)
 
 def test_each_partition_is_compared_and_values_of_the_run_are_those_of_then(conf, spark):
     made = run(conf, spark, "daily")
-    result = Project.load(conf).replays.replay(made, spark)
+    result = Project.load(conf).history.replay(made, spark)
     (difference,) = result.differences
     assert result.is_equal
     assert [counts for _, counts in difference.rows.partitions] == [RowCounts(same=1), RowCounts(same=1)]
@@ -97,7 +97,7 @@ def test_a_changed_file_of_then_is_refused(conf, spark):
     made = run(conf, spark, "daily")
     (conf / "landing/2025-01-02/a.csv").write_text("id\n2\n3\n")
     with pytest.raises(RunError, match=r"2025-01-02\n.* the files of landed as they were"):
-        Project.load(conf).replays.replay(made, spark)
+        Project.load(conf).history.replay(made, spark)
 
 
 def test_rows_that_chance_decides_differ_and_the_note_says_why(conf, spark, capsys):
@@ -110,7 +110,7 @@ def test_rows_that_chance_decides_differ_and_the_note_says_why(conf, spark, caps
     assert document["notes"] == ["its query has RAND, which may return other rows in each run"]
     assert len(DeltaTable(kept).to_pyarrow_table()) == 3
     with pytest.raises(InputError, match="there is a table in"):
-        Project.load(conf).replays.replay(made, spark, keep=str(kept))
+        Project.load(conf).history.replay(made, spark, keep=str(kept))
 
 
 def test_each_table_of_a_multi_asset_is_compared(conf, spark, capsys):
@@ -124,7 +124,7 @@ def test_versions_that_are_gone_are_named(conf, spark):
     write_orders(conf, ORDERS)
     DeltaTable(conf / "lake/orders").vacuum(0, enforce_retention_duration=False, dry_run=False)
     with pytest.raises(RunError, match=r"needs version 0 of orders and version \d of totals; VACUUM"):
-        Project.load(conf).replays.replay(made, spark)
+        Project.load(conf).history.replay(made, spark)
     assert not (conf / "lake/_replays" / made).exists()
 
 
@@ -132,9 +132,9 @@ def test_what_cannot_be_computed_again_in_the_same_way_is_refused(conf, spark):
     (appended,) = [each.run for each in Project.load(conf).run(spark, select="added").runs]
     split = run(conf, spark, "both")
     with pytest.raises(InputError, match="only `write: replace` can be compared"):
-        Project.load(conf).replays.replay(appended, spark)
+        Project.load(conf).history.replay(appended, spark)
     (conf / "replayed_jobs.py").write_text(FILES["replayed_jobs.py"].replace("'shop')", "'shop').distinct()"))
     with pytest.raises(InputError, match="only queries of at most 20,000 characters are recorded as text"):
-        Project.load(conf).replays.replay(split, spark)
+        Project.load(conf).history.replay(split, spark)
     with pytest.raises(InputError, match="unknown run 'nothing'"):
-        Project.load(conf).replays.replay("nothing", spark)
+        Project.load(conf).history.replay("nothing", spark)

@@ -328,7 +328,7 @@ class Played:
 
     def agrees(self, now):
         """After a run the status tells the tick that is to come, which is the first of the preview."""
-        coming = self.world.opened(self.spec).timetables.preview("a", count=2)[0].slots
+        coming = self.world.opened(self.spec).assets.preview("a", count=2)[0].slots
         later = [slot.run_after for slot in coming if slot.run_after > now]
         at = self.status.next_at
         assert (at and from_unix(at)) == (later[0] if later else None)

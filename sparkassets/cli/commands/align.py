@@ -8,13 +8,12 @@ from pathlib import Path
 
 import click
 
-from sparkassets.app import timetables
 from sparkassets.cli.options import AssetNameParam, has_project, json_option, open_project, project_option
 from sparkassets.cli.output import TableColumn, Terminal, print_json, print_table
 from sparkassets.cli.plan_tables import SLOT_COLUMNS, slot_cells
 from sparkassets.core.documents.plan import alignment_document
-from sparkassets.core.instants import format_zoned
-from sparkassets.core.timetables.timetable import RunAlignment, delta_text, names_no_asset
+from sparkassets.core.instants import format_zoned, parse_instant
+from sparkassets.core.timetables.timetable import RunAlignment, align_runs, delta_text, names_no_asset
 from sparkassets.wiring.host import SystemClock
 
 _ROW_TITLES = ("upstream", "downstream")
@@ -46,7 +45,7 @@ def command(upstream: str, downstream: str, folder: Path, at: str | None, as_jso
 def _align(upstream: str, downstream: str, folder: Path, at: str | None) -> RunAlignment:
     if names_no_asset(upstream) and names_no_asset(downstream) and not has_project(folder):
         return align_crons(upstream, downstream, at=at)
-    return open_project(folder).timetables.align(upstream, downstream, at=at)
+    return open_project(folder).assets.align(upstream, downstream, at=at)
 
 
 def _print_alignment(alignment: RunAlignment, terminal: Terminal) -> None:
@@ -73,5 +72,9 @@ def _print_alignment(alignment: RunAlignment, terminal: Terminal) -> None:
 
 
 def align_crons(upstream: str, downstream: str, *, at: datetime | str | None = None) -> RunAlignment:
-    """`TimetableCommands.align` for two presets or crons in UTC, without a project."""
-    return timetables.align_crons(upstream, downstream, at=at, now=SystemClock().now())
+    """`AssetCommands.align` for two presets or crons in UTC, without a project; by default as of now."""
+    from sparkassets.core.timetables.parse import parse_timetable
+
+    up, down = (parse_timetable(text, timezone="UTC") for text in (upstream, downstream))
+    moment = parse_instant(at, zone="UTC") if isinstance(at, str) else at
+    return align_runs(up, down, moment or SystemClock().now(), names=(upstream, downstream))

@@ -44,7 +44,7 @@ def command(assets: tuple[str, ...], folder: Path, start: str | None, count: int
     data_interval: {start, end}, logical_date}].
     """
     project = open_project(folder)
-    previews: list[SchedulePreview] = project.timetables.preview(*assets, start=start, count=count)
+    previews: list[SchedulePreview] = project.assets.preview(*assets, start=start, count=count)
     if as_json:
         print_json([document for each in previews for document in preview_document(each)])
     else:

@@ -43,7 +43,7 @@ def command(folder: Path, run: str, keep: str, samples: int, as_json: bool) -> i
     """
     place = keep if "://" in keep or not keep else str(Path(keep).absolute())
     with open_scope(open_project(folder), existing=True) as project:
-        result = project.replays.replay(run, keep=place, samples=samples)
+        result = project.history.replay(run, keep=place, samples=samples)
         spec = project.spec
     if as_json:
         print_json(

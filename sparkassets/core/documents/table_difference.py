@@ -122,6 +122,35 @@ class AssetDifference:
         return counts
 
 
+@frozen
+class ReplayResult:
+    """A run beside its replay.
+
+    Attributes:
+        definition: Id of the code that computed both.
+        is_present_code: Whether that is the project's code now.
+        differences: For each table, from the published rows to the replayed ones.
+        notes: Why rows may differ although the code and its input are the same.
+        folder: Where the replayed rows are kept; empty where they were removed.
+    """
+
+    run: str
+    asset: str
+    definition: str
+    is_present_code: bool
+    differences: tuple[AssetDifference, ...]
+    notes: tuple[str, ...] = ()
+    folder: str = ""
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether the replay has the same columns and the same rows, each as often."""
+        return not any(
+            each.total_row_counts.has_differences or each.columns.added or each.columns.removed or each.columns.changed
+            for each in self.differences
+        )
+
+
 def comparison_keys(project: ProjectSpec, asset: AssetSpec) -> tuple[str, ...]:
     """Columns that the project declares to be unique in each partition; empty where it declares none."""
     maker = project.assets[asset.maker] if asset.maker else asset

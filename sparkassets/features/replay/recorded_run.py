@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from sparkassets.app.context import ProjectContext
-from sparkassets.app.history import HistoryCommands
 from sparkassets.app.past_states import fold_leading
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.entries import ClaimEntry, NumberedEntry, OutletEntry, SuccessEntry
 from sparkassets.core.journal.fold_specs import build_fold_spec
+from sparkassets.core.journal.history import RunRecord
 from sparkassets.core.journal.state import AssetState, EventRef, State
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.spec.model import AssetSpec, SqlBody
@@ -42,14 +42,14 @@ class RecordedRun:
     published: Mapping[str, SuccessEntry | OutletEntry]
 
 
-def read_recorded_run(context: ProjectContext, run: str) -> RecordedRun:
-    """The run of that id as the journal has it.
+def read_recorded_run(context: ProjectContext, record: RunRecord) -> RecordedRun:
+    """The run with its order and code, as the journal has them.
 
     Raises:
-        InputError: There is none, it published nothing, or it cannot be computed again in the same way.
+        InputError: It published nothing, or it cannot be computed again in the same way.
         StateError: The state cannot be used.
     """
-    record, _ = HistoryCommands(context).run(run)
+    run = record.run
     if record.status != "success" or record.adopted:
         why = f"it recorded the run {record.adopted!r}" if record.adopted else f"its status is {record.status}"
         raise InputError(f"run {run!r} published nothing of its own: {why}", hint="name a run that succeeded")

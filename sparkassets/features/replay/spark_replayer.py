@@ -1,4 +1,4 @@
-"""`ReplayCommands`: computes a run again into scratch tables and compares them with what it published."""
+"""`SparkReplayer`: computes a run again into scratch tables and compares them with what it published."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sparkassets.core.definitions.variation import find_unstable_words
 from sparkassets.core.documents.table_difference import (
     AssetDifference,
     ComparedTable,
+    ReplayResult,
     comparison_keys,
 )
 from sparkassets.core.phrases import listing
@@ -18,68 +19,27 @@ from sparkassets.core.spec.model import PythonBody
 from sparkassets.core.spec.storage_overlaps import catalog_schema
 from sparkassets.errors import InputError, RunError, SourceError
 from sparkassets.features.replay.recorded_run import RecordedRun, read_recorded_run
-from sparkassets.frozen import frozen, replace
+from sparkassets.frozen import replace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from sparkassets.core.journal.history import RunRecord
 
 REPLAY_FOLDER: Final = "_replays"
 """The folder of a warehouse that holds scratch tables of replays."""
 
 
-@frozen
-class ReplayResult:
-    """A run beside its replay.
-
-    Attributes:
-        definition: Id of the code that computed both.
-        is_present_code: Whether that is the project's code now.
-        differences: For each table, from the published rows to the replayed ones.
-        notes: Why rows may differ although the code and its input are the same.
-        folder: Where the replayed rows are kept; empty where they were removed.
-    """
-
-    run: str
-    asset: str
-    definition: str
-    is_present_code: bool
-    differences: tuple[AssetDifference, ...]
-    notes: tuple[str, ...] = ()
-    folder: str = ""
-
-    @property
-    def is_equal(self) -> bool:
-        """Whether the replay has the same columns and the same rows, each as often."""
-        return not any(
-            each.total_row_counts.has_differences or each.columns.added or each.columns.removed or each.columns.changed
-            for each in self.differences
-        )
-
-
-class ReplayCommands:
-    """Replays runs; records nothing, and writes to no table of the project."""
+class SparkReplayer:
+    """Replays runs by Spark; implements `sparkassets.app.history.RunReplayer`."""
 
     def __init__(self, context: ProjectContext, runner: WorkRunner) -> None:
         self._context = context
         self._runner = runner
 
-    def replay(self, run: str, spark: SparkSession | None = None, *, keep: str = "", samples: int = 5) -> ReplayResult:
-        """Computes a run again by its recorded code, at the versions and files that it read, and compares the rows.
-
-        >>> project.replays.replay("daily_sales-20250302T0600-1a2b", spark).is_equal  # doctest: +SKIP
-
-        Args:
-            run: Id of a run that succeeded.
-            spark: The session; by default the active one or a new one.
-            keep: Folder in which the replayed rows stay, as a Delta table for each table of the run.
-            samples: Differing rows that are shown for each table.
-
-        Raises:
-            InputError: There is no such run, or it cannot be computed again in the same way.
-            RunError: Its code fails, or a version that it read or wrote is gone.
-            SourceError: A file or a table that it read has changed or is gone.
-        """
-        recorded = read_recorded_run(self._context, run)
+    def replay(self, record: RunRecord, spark: SparkSession | None, *, keep: str, samples: int) -> ReplayResult:
+        """Computes the run into scratch tables and compares these with what it published."""
+        run, recorded = record.run, read_recorded_run(self._context, record)
         warehouse = self._context.spec.warehouse.rstrip("/")
         if not keep and catalog_schema(warehouse):
             raise InputError(f"the warehouse {warehouse!r} is not a folder", hint="name one for the rows: --keep DIR")
