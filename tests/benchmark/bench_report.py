@@ -119,5 +119,5 @@ FRAMES = """new Promise((done) => {
 
 if __name__ == "__main__":
     gc.set_threshold(OBJECTS_BETWEEN_LOOKS)  # as the command does
-    measure("broad", broad(), "#/asset/a9_1/slices")
-    measure("deep", deep(), "#/asset/bills/slices")
+    measure("broad", broad(), "#/asset/a9_1/partitions")
+    measure("deep", deep(), "#/asset/bills/partitions")

@@ -19,15 +19,15 @@ PAGES = [
     "#/run/regional_sales-224",
     "#/run/nobody",
     "#/asset/nobody",
-    "#/asset/regional_sales/slices?slice=2025-03-08,it",
-    "#/asset/regional_sales/lineage?slice=2025-03-07,it",
-    "#/asset/monthly_delays/lineage?slice=2025-02",
+    "#/asset/regional_sales/partitions?partition=2025-03-08,it",
+    "#/asset/regional_sales/lineage?partition=2025-03-07,it",
+    "#/asset/monthly_delays/lineage?partition=2025-02",
     "#/asset/airports/lineage",
     *(
         f"#/asset/{name}"
         for name in ("flights", "daily_delays", "fleet_report", "split_sales", "small_orders", "model_scores")
     ),
-    *(f"#/asset/split_sales/{tab}" for tab in ("slices", "runs", "lineage", "definition")),
+    *(f"#/asset/split_sales/{tab}" for tab in ("partitions", "runs", "lineage", "definition")),
 ]
 
 
@@ -88,19 +88,19 @@ def test_the_first_page_says_what_failed_and_waits(browser, place):
     assert "postgres://report:***@db" in browser.ask("document.querySelector('.error').textContent")
 
 
-def test_a_slice_is_found_by_keys_alone(browser, place):
-    browser.open(f"{place}#/asset/regional_sales/slices?slice=2025-03-08,it")
-    assert browser.ask("document.querySelector('#slice h3').textContent") == "2025-03-08,it"
+def test_a_partition_is_found_by_keys_alone(browser, place):
+    browser.open(f"{place}#/asset/regional_sales/partitions?partition=2025-03-08,it")
+    assert browser.ask("document.querySelector('#partition h3').textContent") == "2025-03-08,it"
     browser.ask("document.querySelector('.grid').focus()")
     for key in ("ArrowLeft", "ArrowUp", "Enter"):
         browser.press(key)
     browser.until("location.hash.includes('2025-03-07%2Cfr')")
-    browser.until("document.querySelector('#slice h3')?.textContent === '2025-03-07,fr'")
-    assert "regional_sales-" in browser.ask("document.querySelector('#slice dl').textContent")
+    browser.until("document.querySelector('#partition h3')?.textContent === '2025-03-07,fr'")
+    assert "regional_sales-" in browser.ask("document.querySelector('#partition dl').textContent")
 
 
-def test_lineage_goes_up_and_down_by_slices(browser, place):
-    browser.open(f"{place}#/asset/all_sales/lineage?slice=2025-02-01")
+def test_lineage_goes_up_and_down_by_partitions(browser, place):
+    browser.open(f"{place}#/asset/all_sales/lineage?partition=2025-02-01")
     told = browser.ask("[...document.querySelectorAll('.tree')].map((each) => each.innerText.replace(/\\s+/g, ' '))")
     assert "regional_sales 2025-02-01,*" in told[0]
     assert "model_scores all of it" in told[1]
@@ -152,5 +152,5 @@ def test_validations_say_what_is_withheld_and_why(browser, place):
     marks = browser.ask("[...document.querySelectorAll('.strip')].map((each) => each.querySelectorAll('a').length)")
     assert len(marks) == 3
     assert min(marks) > 5
-    browser.open(f"{place}#/asset/regional_sales/slices?slice=2025-03-05,pl")
-    assert "not_null(amount): 12 of 120 rows" in browser.ask("document.querySelector('#slice').textContent")
+    browser.open(f"{place}#/asset/regional_sales/partitions?partition=2025-03-05,pl")
+    assert "not_null(amount): 12 of 120 rows" in browser.ask("document.querySelector('#partition').textContent")

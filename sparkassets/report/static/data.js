@@ -23,7 +23,7 @@ function takeIndex(index) {
 }
 
 /** Runs and events: {runs, events, byRun, byAsset}, the newest first. */
-async function history_() {
+async function loadHistory() {
   if (site.past) return site.past;
   const past = await load("runs");
   const runs = [...past.runs].reverse();

@@ -8,12 +8,15 @@ function fill(element, attributes, children) {
     if (name.startsWith("on")) {
       element.addEventListener(name.slice(2), value);
       element.listens = true;
-    }
-    else if (name === "style") for (const [key, each] of Object.entries(value)) element.style.setProperty(key, each);
+    } else if (name === "style") for (const [key, each] of Object.entries(value)) element.style.setProperty(key, each);
     else if (name === "data") Object.assign(element.dataset, value);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== undefined && child !== null && child !== false && child !== ""));
+  element.append(
+    ...children
+      .flat(Infinity)
+      .filter((child) => child !== undefined && child !== null && child !== false && child !== ""),
+  );
   return element;
 }
 
@@ -36,14 +39,16 @@ function show(element, ...children) {
 /** The address of a page: parts of its path, and what follows the question mark. */
 function address(parts, query) {
   const path = parts.map(encodeURIComponent).join("/");
-  const told = Object.entries(query || {}).filter(([, value]) => value !== undefined && value !== "" && value !== null);
-  const asked = told.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&");
-  return `#/${path}${asked ? `?${asked}` : ""}`;
+  const given = Object.entries(query || {}).filter(
+    ([, value]) => value !== undefined && value !== "" && value !== null,
+  );
+  const search = given.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&");
+  return `#/${path}${search ? `?${search}` : ""}`;
 }
 
 /** What an address says: {parts, query}. */
 function read(hash) {
-  const [path, asked = ""] = hash.replace(/^#\/?/, "").split(/\?(.*)/s);
+  const [path, search = ""] = hash.replace(/^#\/?/, "").split(/\?(.*)/s);
   const safely = (text) => {
     try {
       return decodeURIComponent(text);
@@ -52,7 +57,7 @@ function read(hash) {
     }
   };
   const query = {};
-  for (const pair of asked.split("&").filter(Boolean)) {
+  for (const pair of search.split("&").filter(Boolean)) {
     const [name, value = ""] = pair.split(/=(.*)/s);
     query[safely(name)] = safely(value);
   }

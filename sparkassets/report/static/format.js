@@ -15,7 +15,11 @@ function formatter(options) {
 }
 
 function fields(unix, options) {
-  return Object.fromEntries(formatter(options).formatToParts(new Date(unix * 1000)).map((part) => [part.type, part.value]));
+  return Object.fromEntries(
+    formatter(options)
+      .formatToParts(new Date(unix * 1000))
+      .map((part) => [part.type, part.value]),
+  );
 }
 
 const DAY_FIELDS = { year: "numeric", month: "2-digit", day: "2-digit" };
@@ -46,16 +50,21 @@ function ago(unix) {
 function duration(seconds, parts = 2) {
   if (seconds < 1) return seconds <= 0 ? "0 s" : `${Math.round(seconds * 1000)} ms`;
   if (seconds < 10) return `${Math.round(seconds * 10) / 10} s`;
-  const told = [];
+  const words = [];
   let left = Math.round(seconds);
-  for (const [size, name] of [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]]) {
+  for (const [size, name] of [
+    [86400, "d"],
+    [3600, "h"],
+    [60, "min"],
+    [1, "s"],
+  ]) {
     if (left >= size) {
-      told.push(`${Math.floor(left / size)} ${name}`);
+      words.push(`${Math.floor(left / size)} ${name}`);
       left %= size;
-    } else if (told.length) break;
-    if (told.length === parts) break;
+    } else if (words.length) break;
+    if (words.length === parts) break;
   }
-  return told.join(" ");
+  return words.join(" ");
 }
 
 const number = (value) => value.toLocaleString("en-US");
@@ -66,7 +75,11 @@ function moment(unix, { relative = false } = {}) {
   if (unix === undefined || unix === null) return h("span", { class: "quiet" }, "–");
   const text = clock(unix);
   const iso = new Date(unix * 1000).toISOString().replace(".000", "");
-  return h("time", { datetime: iso, title: `${text} ${site.index.timezone}, ${ago(unix)}` }, relative ? ago(unix) : text);
+  return h(
+    "time",
+    { datetime: iso, title: `${text} ${site.index.timezone}, ${ago(unix)}` },
+    relative ? ago(unix) : text,
+  );
 }
 
 const unixOf = (iso) => Math.floor(Date.parse(iso) / 1000);

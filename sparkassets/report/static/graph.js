@@ -27,7 +27,10 @@ function around(graph, focus, depth) {
   walk(focus, depth, up, "from");
   walk(focus, depth, down, "to");
   for (const edge of graph.edges) if (near.has(edge.to) && kinds.get(edge.from) === "timetable") near.add(edge.from);
-  return { nodes: graph.nodes.filter((node) => near.has(node.id)), edges: graph.edges.filter((edge) => near.has(edge.from) && near.has(edge.to)) };
+  return {
+    nodes: graph.nodes.filter((node) => near.has(node.id)),
+    edges: graph.edges.filter((edge) => near.has(edge.from) && near.has(edge.to)),
+  };
 }
 
 function sizeOf(node) {
@@ -37,22 +40,37 @@ function sizeOf(node) {
 }
 
 function laidOut(part) {
-  const made = new dagre.graphlib.Graph({ multigraph: true });
-  made.setGraph({ rankdir: "LR", nodesep: 14, ranksep: 64, edgesep: 8, marginx: 12, marginy: 12, ranker: part.nodes.length > 60 ? "tight-tree" : "network-simplex" });
+  const dagreGraph = new dagre.graphlib.Graph({ multigraph: true });
+  dagreGraph.setGraph({
+    rankdir: "LR",
+    nodesep: 14,
+    ranksep: 64,
+    edgesep: 8,
+    marginx: 12,
+    marginy: 12,
+    ranker: part.nodes.length > 60 ? "tight-tree" : "network-simplex",
+  });
   for (const node of part.nodes) {
     const [width, height] = sizeOf(node);
-    made.setNode(node.id, { width, height });
+    dagreGraph.setNode(node.id, { width, height });
   }
-  part.edges.forEach((edge, place) => made.setEdge(edge.from, edge.to, {}, String(place)));
-  dagre.layout(made);
-  const nodes = part.nodes.map((node) => ({ ...node, ...made.node(node.id) }));
+  part.edges.forEach((edge, place) => dagreGraph.setEdge(edge.from, edge.to, {}, String(place)));
+  dagre.layout(dagreGraph);
+  const nodes = part.nodes.map((node) => ({ ...node, ...dagreGraph.node(node.id) }));
   const edges = part.edges.map((edge, place) => {
-    const [from, to] = [made.node(edge.from), made.node(edge.to)];
-    const between = made.edge(edge.from, edge.to, String(place)).points.slice(1, -1);
+    const [from, to] = [dagreGraph.node(edge.from), dagreGraph.node(edge.to)];
+    const between = dagreGraph.edge(edge.from, edge.to, String(place)).points.slice(1, -1);
     const bends = between.filter((point) => point.x > from.x + from.width / 2 + 8 && point.x < to.x - to.width / 2 - 8);
-    return { ...edge, points: [{ x: from.x + from.width / 2, y: from.y }, ...(between.length > 1 ? bends : []), { x: to.x - to.width / 2, y: to.y }] };
+    return {
+      ...edge,
+      points: [
+        { x: from.x + from.width / 2, y: from.y },
+        ...(between.length > 1 ? bends : []),
+        { x: to.x - to.width / 2, y: to.y },
+      ],
+    };
   });
-  return { nodes, edges, width: made.graph().width, height: made.graph().height };
+  return { nodes, edges, width: dagreGraph.graph().width, height: dagreGraph.graph().height };
 }
 
 /** Layers by the longest way from a source, each ordered by where what it reads stands: takes no time for thousands. */
@@ -92,82 +110,157 @@ function layered(part) {
     x += wide + 90;
   }
   const known = new Map(nodes.map((node) => [node.id, node]));
-  const edges = part.edges.filter((edge) => known.has(edge.from) && known.has(edge.to)).map((edge) => {
-    const [from, to] = [known.get(edge.from), known.get(edge.to)];
-    return { ...edge, points: [{ x: from.x + from.width / 2, y: from.y }, { x: to.x - to.width / 2, y: to.y }] };
-  });
+  const edges = part.edges
+    .filter((edge) => known.has(edge.from) && known.has(edge.to))
+    .map((edge) => {
+      const [from, to] = [known.get(edge.from), known.get(edge.to)];
+      return {
+        ...edge,
+        points: [
+          { x: from.x + from.width / 2, y: from.y },
+          { x: to.x - to.width / 2, y: to.y },
+        ],
+      };
+    });
   return { nodes, edges, width: x, height };
 }
 
 /** A line through points that leaves and comes level. */
 function pathOf([first, ...rest]) {
-  let [told, x] = [`M${first.x},${first.y}`, first.x];
+  let [path, x] = [`M${first.x},${first.y}`, first.x];
   let y = first.y;
   for (const point of rest) {
     const middle = (x + point.x) / 2;
-    told += `C${middle},${y} ${middle},${point.y} ${point.x},${point.y}`;
+    path += `C${middle},${y} ${middle},${point.y} ${point.x},${point.y}`;
     [x, y] = [point.x, point.y];
   }
-  return told;
+  return path;
 }
 
 function nodeShape(node, focus) {
   const [x, y] = [node.x - node.width / 2, node.y - node.height / 2];
   if (node.kind === "all" || node.kind === "any") {
-    return svg("g", { class: "gate" }, svg("title", null, node.kind === "all" ? "all of these" : "any of these"), svg("rect", { x, y, width: node.width, height: node.height, rx: 11 }), svg("text", { x: node.x, y: node.y + 4, "text-anchor": "middle" }, node.label));
+    return svg(
+      "g",
+      { class: "gate" },
+      svg("title", null, node.kind === "all" ? "all of these" : "any of these"),
+      svg("rect", { x, y, width: node.width, height: node.height, rx: 11 }),
+      svg("text", { x: node.x, y: node.y + 4, "text-anchor": "middle" }, node.label),
+    );
   }
   if (node.kind === "timetable") {
-    return svg("g", { class: "clock" }, svg("title", null, node.label), svg("rect", { x, y, width: node.width, height: node.height, rx: 12 }), svg("text", { x: x + 10, y: node.y + 4 }, `◷ ${cut(node.label, (node.width - 26) / 6.2)}`));
+    return svg(
+      "g",
+      { class: "clock" },
+      svg("title", null, node.label),
+      svg("rect", { x, y, width: node.width, height: node.height, rx: 12 }),
+      svg("text", { x: x + 10, y: node.y + 4 }, `◷ ${cut(node.label, (node.width - 26) / 6.2)}`),
+    );
   }
   const asset = site.byName.get(node.id);
   const state = asset ? assetState(asset) : "source";
   const shape = [
-    svg("title", null, asset ? `${node.label}: ${statusOf(state).label}${asset.description ? ` – ${asset.description}` : ""}` : `${node.label}: no asset of this project writes it`),
+    svg(
+      "title",
+      null,
+      asset
+        ? `${node.label}: ${statusOf(state).label}${asset.description ? ` – ${asset.description}` : ""}`
+        : `${node.label}: no asset of this project writes it`,
+    ),
     svg("rect", { x, y, width: node.width, height: node.height, rx: node.kind === "asset" ? 5 : 16 }),
     svg("rect", { class: `fill-${statusOf(state).tone} bar`, x: x + 8, y: node.y - 6, width: 12, height: 12, rx: 3 }),
     svg("text", { class: "mark", x: x + 14, y: node.y + 3.5, "text-anchor": "middle" }, statusOf(state).mark),
     svg("text", { x: x + 27, y: node.y + 4 }, cut(node.label, (node.width - 34) / NODE.letter)),
   ];
   const classes = `node ${node.kind}${node.id === focus ? " focus" : ""}`;
-  return asset ? svg("a", { href: address(["asset", node.id]), class: classes, data: { node: node.id } }, shape) : svg("g", { class: classes, data: { node: node.id } }, shape);
+  return asset
+    ? svg("a", { href: address(["asset", node.id]), class: classes, data: { node: node.id } }, shape)
+    : svg("g", { class: classes, data: { node: node.id } }, shape);
 }
 
-const cut = (text, letters) => (text.length <= letters + 1 ? text : `${text.slice(0, Math.max(1, Math.floor(letters) - 1))}…`);
+const cut = (text, letters) =>
+  text.length <= letters + 1 ? text : `${text.slice(0, Math.max(1, Math.floor(letters) - 1))}…`;
 
 /** The graph as a picture that is moved by dragging, and zoomed by the wheel, two fingers, or + and -. */
 function graphView(graph, { focus, depth, tall = 560 }) {
   const part = around(graph, focus, depth);
   if (!part.nodes.length) return empty("There is nothing to draw.");
-  if (part.nodes.length > MOST_NODES) return empty(`${number(part.nodes.length)} nodes are too many to draw.`, "Name an asset to see what is around it.");
-  const made = part.nodes.length > CAREFULLY ? layered(part) : laidOut(part);
+  if (part.nodes.length > MOST_NODES)
+    return empty(`${number(part.nodes.length)} nodes are too many to draw.`, "Name an asset to see what is around it.");
+  const layout = part.nodes.length > CAREFULLY ? layered(part) : laidOut(part);
   const view = { x: 0, y: 0, zoom: 1 };
   const scene = svg("g");
-  const arrows = svg("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" }, svg("path", { d: "M0,0L8,4L0,8Z" }));
-  const picture = svg("svg", { class: made.nodes.length > CAREFULLY ? "graph crowded" : "graph", role: "group", "aria-label": "Asset graph", tabindex: "0" }, svg("defs", null, arrows), scene);
+  const arrows = svg(
+    "marker",
+    {
+      id: "arrow",
+      viewBox: "0 0 8 8",
+      refX: 7,
+      refY: 4,
+      markerWidth: 8,
+      markerHeight: 8,
+      markerUnits: "userSpaceOnUse",
+      orient: "auto",
+    },
+    svg("path", { d: "M0,0L8,4L0,8Z" }),
+  );
+  const picture = svg(
+    "svg",
+    {
+      class: layout.nodes.length > CAREFULLY ? "graph crowded" : "graph",
+      role: "group",
+      "aria-label": "Asset graph",
+      tabindex: "0",
+    },
+    svg("defs", null, arrows),
+    scene,
+  );
   scene.append(
-    ...made.edges.map((edge) => svg("path", { class: `edge ${edge.kind}`, d: pathOf(edge.points), "marker-end": "url(#arrow)", data: { from: edge.from, to: edge.to } }, svg("title", null, `${edge.from} → ${edge.to}: ${edge.kind}${edge.gates.length ? ` (${edge.gates.join(", ")})` : ""}`))),
-    ...made.edges.filter((edge) => edge.gates.length && made.nodes.length <= CAREFULLY).map((edge) => {
-      const [from, to] = edge.points.slice(-2);
-      return svg("text", { class: "gates", x: to.x - 10, y: to.y + (to.y < from.y ? -5 : -6), "text-anchor": "end" }, cut(edge.gates.join(", "), 30));
-    }),
-    ...made.nodes.map((node) => nodeShape(node, focus)),
+    ...layout.edges.map((edge) =>
+      svg(
+        "path",
+        {
+          class: `edge ${edge.kind}`,
+          d: pathOf(edge.points),
+          "marker-end": "url(#arrow)",
+          data: { from: edge.from, to: edge.to },
+        },
+        svg(
+          "title",
+          null,
+          `${edge.from} → ${edge.to}: ${edge.kind}${edge.gates.length ? ` (${edge.gates.join(", ")})` : ""}`,
+        ),
+      ),
+    ),
+    ...layout.edges
+      .filter((edge) => edge.gates.length && layout.nodes.length <= CAREFULLY)
+      .map((edge) => {
+        const [from, to] = edge.points.slice(-2);
+        return svg(
+          "text",
+          { class: "gates", x: to.x - 10, y: to.y + (to.y < from.y ? -5 : -6), "text-anchor": "end" },
+          cut(edge.gates.join(", "), 30),
+        );
+      }),
+    ...layout.nodes.map((node) => nodeShape(node, focus)),
   );
   const place = () => scene.setAttribute("transform", `translate(${view.x},${view.y}) scale(${view.zoom})`);
   const wide = () => picture.clientWidth || 800;
   const high = () => picture.clientHeight || tall;
   const fit = (all) => {
-    view.zoom = Math.min(1.1, Math.max(0.12, Math.min(wide() / made.width, high() / made.height)));
-    view.x = Math.max(0, (wide() - made.width * view.zoom) / 2);
-    view.y = Math.max(0, (high() - made.height * view.zoom) / 2);
-    const middle = made.nodes.find((node) => node.id === focus);
+    view.zoom = Math.min(1.1, Math.max(0.12, Math.min(wide() / layout.width, high() / layout.height)));
+    view.x = Math.max(0, (wide() - layout.width * view.zoom) / 2);
+    view.y = Math.max(0, (high() - layout.height * view.zoom) / 2);
+    const middle = layout.nodes.find((node) => node.id === focus);
     if (middle && view.zoom < 0.6) {
       view.zoom = 0.8;
       view.x = wide() / 2 - middle.x * view.zoom;
       view.y = high() / 2 - middle.y * view.zoom;
     }
     const least = 0.7; // names can be read; what does not fit is a drag away
-    if (!all && !middle && view.zoom < least) [view.zoom, view.x, view.y] = [least, 0, Math.max(0, (high() - made.height * least) / 2)];
-    if (!all && made.nodes.length > CAREFULLY) [view.zoom, view.x, view.y] = [0.75, 0, 0];
+    if (!all && !middle && view.zoom < least)
+      [view.zoom, view.x, view.y] = [least, 0, Math.max(0, (high() - layout.height * least) / 2)];
+    if (!all && layout.nodes.length > CAREFULLY) [view.zoom, view.x, view.y] = [0.75, 0, 0];
     place();
   };
   const zoom = (by, x = wide() / 2, y = high() / 2) => {
@@ -178,22 +271,26 @@ function graphView(graph, { focus, depth, tall = 560 }) {
     place();
   };
   picture.style.height = `${tall}px`;
-  picture.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey && !event.metaKey && document.activeElement !== picture) return;
-    event.preventDefault();
-    const bounds = picture.getBoundingClientRect();
-    zoom(event.deltaY < 0 ? 1.15 : 0.87, event.clientX - bounds.left, event.clientY - bounds.top);
-  }, { passive: false });
-  const held = new Map();
+  picture.addEventListener(
+    "wheel",
+    (event) => {
+      if (!event.ctrlKey && !event.metaKey && document.activeElement !== picture) return;
+      event.preventDefault();
+      const bounds = picture.getBoundingClientRect();
+      zoom(event.deltaY < 0 ? 1.15 : 0.87, event.clientX - bounds.left, event.clientY - bounds.top);
+    },
+    { passive: false },
+  );
+  const pointers = new Map();
   let moved = 0;
   picture.addEventListener("pointerdown", (event) => {
-    held.set(event.pointerId, [event.clientX, event.clientY]);
+    pointers.set(event.pointerId, [event.clientX, event.clientY]);
     moved = 0;
   });
   picture.addEventListener("pointermove", (event) => {
-    const before = held.get(event.pointerId);
+    const before = pointers.get(event.pointerId);
     if (!before) return;
-    const others = [...held].filter(([id]) => id !== event.pointerId).map(([, at]) => at);
+    const others = [...pointers].filter(([id]) => id !== event.pointerId).map(([, at]) => at);
     if (others.length) {
       const far = (at) => Math.hypot(at[0] - others[0][0], at[1] - others[0][1]) || 1;
       zoom(far([event.clientX, event.clientY]) / far(before));
@@ -203,9 +300,10 @@ function graphView(graph, { focus, depth, tall = 560 }) {
       place();
     }
     moved += Math.abs(event.clientX - before[0]) + Math.abs(event.clientY - before[1]);
-    held.set(event.pointerId, [event.clientX, event.clientY]);
+    pointers.set(event.pointerId, [event.clientX, event.clientY]);
   });
-  for (const end of ["pointerup", "pointercancel", "pointerleave"]) picture.addEventListener(end, (event) => held.delete(event.pointerId));
+  for (const end of ["pointerup", "pointercancel", "pointerleave"])
+    picture.addEventListener(end, (event) => pointers.delete(event.pointerId));
   picture.addEventListener("click", (event) => moved > 6 && event.preventDefault(), true);
   const MOVES = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] };
   picture.addEventListener("keydown", (event) => {
@@ -220,18 +318,23 @@ function graphView(graph, { focus, depth, tall = 560 }) {
   });
   const near = (event) => {
     const id = event.target.closest?.("[data-node]")?.dataset.node;
-    for (const line of scene.querySelectorAll("path.edge")) line.classList.toggle("near", id !== undefined && (line.dataset.from === id || line.dataset.to === id));
+    for (const line of scene.querySelectorAll("path.edge"))
+      line.classList.toggle("near", id !== undefined && (line.dataset.from === id || line.dataset.to === id));
   };
   for (const moved_ of ["pointerover", "focusin"]) picture.addEventListener(moved_, near);
   requestAnimationFrame(() => fit(false));
-  const tools = h("div", { class: "tools" },
+  const tools = h(
+    "div",
+    { class: "tools" },
     h("button", { onclick: () => zoom(1.25), "aria-label": "Zoom in", title: "Zoom in (+)" }, "+"),
     h("button", { onclick: () => zoom(0.8), "aria-label": "Zoom out", title: "Zoom out (-)" }, "−"),
-    h("button", { onclick: () => fit(true), title: "Show all of it (0)" }, "Fit"));
+    h("button", { onclick: () => fit(true), title: "Show all of it (0)" }, "Fit"),
+  );
   const drawn = h("div", { class: "drawn" }, picture, tools);
   drawn.shape = JSON.stringify(part);
   drawn.scene = scene;
-  drawn.renew = (fresh) => (fresh.shape === drawn.shape ? renewChildren(scene, [...fresh.scene.childNodes]) : drawn.replaceWith(fresh));
+  drawn.renew = (fresh) =>
+    fresh.shape === drawn.shape ? renewChildren(scene, [...fresh.scene.childNodes]) : drawn.replaceWith(fresh);
   return drawn;
 }
 
@@ -240,16 +343,56 @@ function graphPage({ query }) {
   const focus = site.byName.has(query.focus) ? query.focus : "";
   const depth = Math.min(6, Math.max(1, Number(query.depth) || 2));
   const go = (changes) => (location.hash = address(["graph"], { focus, depth: focus ? depth : "", ...changes }));
-  const list = h("datalist", { id: "graph-assets" }, site.index.assets.map((asset) => h("option", { value: asset.name })));
-  const field = h("input", { type: "search", list: "graph-assets", value: focus, placeholder: "Around an asset…", "aria-label": "Around an asset", onchange: (event) => go({ focus: event.target.value }) });
-  const key = h("p", { class: "key" },
-    h("span", null, h("i", { class: "sample reads" }), "reads"), h("span", null, h("i", { class: "sample waits" }), "waits for"),
-    h("span", null, h("i", { class: "sample triggers" }), "triggers"), h("span", null, h("i", { class: "sample writes" }), "writes"),
-    quiet("Drag to move; click into it, then wheel or + and − to zoom."));
-  return h("div", null,
-    h("header", { class: "page" }, h("h1", null, "Graph"),
-      h("div", { class: "tools" }, field, list,
-        focus && choices("Steps", [[1, "1 step"], [2, "2"], [3, "3"], [6, "6"]], depth, (value) => go({ depth: value })),
-        focus && h("button", { onclick: () => go({ focus: "", depth: "" }) }, "Whole project"))),
-    graphView(graph, { focus, depth, tall: window.innerWidth < 720 ? 460 : Math.max(420, window.innerHeight - 210) }), key);
+  const list = h(
+    "datalist",
+    { id: "graph-assets" },
+    site.index.assets.map((asset) => h("option", { value: asset.name })),
+  );
+  const field = h("input", {
+    type: "search",
+    list: "graph-assets",
+    value: focus,
+    placeholder: "Around an asset…",
+    "aria-label": "Around an asset",
+    onchange: (event) => go({ focus: event.target.value }),
+  });
+  const key = h(
+    "p",
+    { class: "key" },
+    h("span", null, h("i", { class: "sample reads" }), "reads"),
+    h("span", null, h("i", { class: "sample waits" }), "waits for"),
+    h("span", null, h("i", { class: "sample triggers" }), "triggers"),
+    h("span", null, h("i", { class: "sample writes" }), "writes"),
+    quiet("Drag to move; click into it, then wheel or + and − to zoom."),
+  );
+  return h(
+    "div",
+    null,
+    h(
+      "header",
+      { class: "page" },
+      h("h1", null, "Graph"),
+      h(
+        "div",
+        { class: "tools" },
+        field,
+        list,
+        focus &&
+          choices(
+            "Steps",
+            [
+              [1, "1 step"],
+              [2, "2"],
+              [3, "3"],
+              [6, "6"],
+            ],
+            depth,
+            (value) => go({ depth: value }),
+          ),
+        focus && h("button", { onclick: () => go({ focus: "", depth: "" }) }, "Whole project"),
+      ),
+    ),
+    graphView(graph, { focus, depth, tall: window.innerWidth < 720 ? 460 : Math.max(420, window.innerHeight - 210) }),
+    key,
+  );
 }

@@ -1,72 +1,98 @@
-// The partition grid: time by segments, drawn as far as it is seen, so that a hundred thousand slices scroll freely.
+// The partition grid: time by segments, drawn as far as it is seen, so that a hundred thousand partitions scroll freely.
 
 const CELL = 15;
 const GAP = 2;
 const STEP = CELL + GAP;
-const WRAPS = { day: [7, (key) => Number(key.slice(8, 10)) - 1, 31], hour: [10, (key) => Number(key.slice(11, 13)), 24], month: [4, (key) => Number(key.slice(5, 7)) - 1, 12] };
+const WRAPS = {
+  day: [7, (key) => Number(key.slice(8, 10)) - 1, 31],
+  hour: [10, (key) => Number(key.slice(11, 13)), 24],
+  month: [4, (key) => Number(key.slice(5, 7)) - 1, 12],
+};
 
-/** The slices of an asset as a function of row and column, whatever their dimensions are. */
-function sliceMap(slices) {
+/** The partitions of an asset as a function of row and column, whatever their dimensions are. */
+function makeCellMap(cells) {
   const rows = [];
-  for (const group of slices.groups) {
+  for (const group of cells.groups) {
     const codes = [];
-    for (let i = 0; i < group.cells.length; i += 2) for (let n = 0; n < group.cells[i]; n += 1) codes.push(group.cells[i + 1]);
+    for (let i = 0; i < group.cells.length; i += 2)
+      for (let n = 0; n < group.cells[i]; n += 1) codes.push(group.cells[i + 1]);
     for (const segment of group.segments) rows.push({ segment, codes });
   }
   rows.sort((a, b) => (a.segment < b.segment ? -1 : 1));
-  const timed = slices.time_at >= 0;
+  const timed = cells.time_at >= 0;
   const keyOf = (row, time) => {
-    const parts = slices.columns.length ? row.segment.split(",") : [];
-    if (timed) parts.splice(slices.time_at, 0, slices.times[time]);
+    const parts = cells.columns.length ? row.segment.split(",") : [];
+    if (timed) parts.splice(cells.time_at, 0, cells.times[time]);
     return parts.join(",");
   };
-  const places = new Map(slices.times.map((key, place) => [key, place]));
+  const places = new Map(cells.times.map((key, place) => [key, place]));
   const segments = new Map(rows.map((row, place) => [row.segment, place]));
   return {
     rows,
     timed,
-    count: timed ? slices.times.length : 1,
+    count: timed ? cells.times.length : 1,
     keyOf,
     code: (row, time) => rows[row].codes[time] ?? -1,
     find(key) {
       const parts = key.split(",");
-      const time = timed ? places.get(parts.splice(slices.time_at, 1)[0]) : 0;
+      const time = timed ? places.get(parts.splice(cells.time_at, 1)[0]) : 0;
       const row = segments.get(parts.join(","));
       return time === undefined || row === undefined ? null : { row, time };
     },
   };
 }
 
-/** Where each slice is drawn: by row and column of a lattice, with the words beside rows and above columns. */
-function lattice(slices, map) {
-  if (slices.columns.length) {
+/** Where each partition is drawn: by row and column of a lattice, with the words beside rows and above columns. */
+function lattice(cells, map) {
+  if (cells.columns.length) {
     const labels = map.rows.map((row) => row.segment);
     const heads = [];
-    slices.times.forEach((key, place) => {
-      const head = key.slice(0, slices.grain === "hour" ? 10 : 7);
+    cells.times.forEach((key, place) => {
+      const head = key.slice(0, cells.grain === "hour" ? 10 : 7);
       if (!heads.length || heads.at(-1)[1] !== head) heads.push([place, head]);
     });
-    return { rows: labels.length, columns: map.count, labels, heads, at: (row, column) => (column < map.count ? { row, time: column } : null), of: ({ row, time }) => ({ row, column: time }) };
+    return {
+      rows: labels.length,
+      columns: map.count,
+      labels,
+      heads,
+      at: (row, column) => (column < map.count ? { row, time: column } : null),
+      of: ({ row, time }) => ({ row, column: time }),
+    };
   }
-  const [cut, place, wide] = WRAPS[slices.grain] || [0, null, 30];
+  const [cut, place, wide] = WRAPS[cells.grain] || [0, null, 30];
   const labels = [];
-  const cells = [];
+  const lines = [];
   const where = [];
-  slices.times.forEach((key, time) => {
+  cells.times.forEach((key, time) => {
     const label = place ? key.slice(0, cut) : null;
     if (place ? labels.at(-1) !== label : time % wide === 0) {
       labels.push(place ? label : key);
-      cells.push([]);
+      lines.push([]);
     }
-    const line = cells.at(-1);
+    const line = lines.at(-1);
     let column = place ? place(key) : line.length;
     if (!(column >= 0) || line[column] !== undefined) column = line.length;
     line[column] = time;
-    where[time] = { row: cells.length - 1, column };
+    where[time] = { row: lines.length - 1, column };
   });
-  const columns = Math.max(wide, ...cells.map((line) => line.length));
-  const heads = slices.grain === "day" ? [0, 9, 19, 29].map((n) => [n, String(n + 1)]) : slices.grain === "hour" ? [0, 6, 12, 18].map((n) => [n, `${n}h`]) : slices.grain === "month" ? [0, 3, 6, 9].map((n) => [n, String(n + 1)]) : [];
-  return { rows: labels.length, columns, labels, heads, at: (row, column) => (cells[row]?.[column] === undefined ? null : { row: 0, time: cells[row][column] }), of: ({ time }) => where[time] };
+  const columns = Math.max(wide, ...lines.map((line) => line.length));
+  const heads =
+    cells.grain === "day"
+      ? [0, 9, 19, 29].map((n) => [n, String(n + 1)])
+      : cells.grain === "hour"
+        ? [0, 6, 12, 18].map((n) => [n, `${n}h`])
+        : cells.grain === "month"
+          ? [0, 3, 6, 9].map((n) => [n, String(n + 1)])
+          : [];
+  return {
+    rows: labels.length,
+    columns,
+    labels,
+    heads,
+    at: (row, column) => (lines[row]?.[column] === undefined ? null : { row: 0, time: lines[row][column] }),
+    of: ({ time }) => where[time],
+  };
 }
 
 const probe = document.body.appendChild(h("i", { hidden: true }));
@@ -83,7 +109,7 @@ const tones = () => {
   };
 };
 
-/** Draws one slice: its colour and a mark, so that it is told without the colour. */
+/** Draws one partition: its colour and a mark, so that it can be told without the colour. */
 function drawCell(pen, x, y, status, tone, colour) {
   const fill = colour(`--fill-${tone}`);
   pen.lineWidth = 1;
@@ -133,17 +159,28 @@ function drawCell(pen, x, y, status, tone, colour) {
 }
 
 /**
- * The grid of an asset. `pick(key)` is called with the slice that somebody chose; `chosen` is the key of the first one.
+ * The grid of an asset. `pick(key)` is called with the partition that somebody chose; `chosen` is the key of the first one.
  */
-function grid(slices, { pick, chosen, label }) {
-  const map = sliceMap(slices);
+function grid(cells, { pick, chosen, label }) {
+  const map = makeCellMap(cells);
   if (!map.rows.length) return { element: empty("No partition is wanted or there yet."), map };
-  const place = lattice(slices, map);
+  const place = lattice(cells, map);
   const only = new Set();
   const canvas = h("canvas");
   const spacer = h("div", { class: "spacer" });
-  const box = h("div", { class: "grid", tabindex: "0", role: "application", "aria-label": `Partitions of ${label}: arrow keys move, Enter opens`, "aria-describedby": "slice-read" }, h("div", { class: "pane" }, canvas), spacer);
-  const said = h("p", { class: "read", id: "slice-read", "aria-live": "polite" });
+  const box = h(
+    "div",
+    {
+      class: "grid",
+      tabindex: "0",
+      role: "application",
+      "aria-label": `Partitions of ${label}: arrow keys move, Enter opens`,
+      "aria-describedby": "partition-read",
+    },
+    h("div", { class: "pane" }, canvas),
+    spacer,
+  );
+  const caption = h("p", { class: "read", id: "partition-read", "aria-live": "polite" });
   const pen = canvas.getContext("2d");
   pen.font = "11px ui-monospace, monospace";
   const left = Math.min(220, Math.max(0, ...place.labels.map((text) => text.length)) * 6.7 + 18);
@@ -152,10 +189,16 @@ function grid(slices, { pick, chosen, label }) {
   let over = null;
 
   const tell = (spot) => {
-    if (!spot) return show(said, quiet("Point at a partition, or use the arrow keys."));
-    const told = slices.codes[map.code(spot.row, spot.time)];
+    if (!spot) return show(caption, quiet("Point at a partition, or use the arrow keys."));
+    const cell = cells.codes[map.code(spot.row, spot.time)];
     const key = map.keyOf(map.rows[spot.row], spot.time) || "all";
-    return show(said, h("b", { class: "mono" }, key), " ", told ? badge(told[0]) : quiet("not wanted"), told && told[1] >= 0 ? ` ${slices.causes[told[1]]}` : "");
+    return show(
+      caption,
+      h("b", { class: "mono" }, key),
+      " ",
+      cell ? badge(cell[0]) : quiet("not wanted"),
+      cell && cell[1] >= 0 ? ` ${cells.causes[cell[1]]}` : "",
+    );
   };
 
   const draw = () => {
@@ -182,14 +225,17 @@ function grid(slices, { pick, chosen, label }) {
     for (let row = firstRow; row <= lastRow; row += 1) {
       for (let column = firstColumn; column <= lastColumn; column += 1) {
         const spot = place.at(row, column);
-        const told = spot && slices.codes[map.code(spot.row, spot.time)];
-        if (!told) continue;
-        pen.globalAlpha = only.size && !only.has(told[0]) ? 0.12 : 1;
-        drawCell(pen, x0 + column * STEP, y0 + row * STEP, told[0], statusOf(told[0]).tone, colour);
+        const cell = spot && cells.codes[map.code(spot.row, spot.time)];
+        if (!cell) continue;
+        pen.globalAlpha = only.size && !only.has(cell[0]) ? 0.12 : 1;
+        drawCell(pen, x0 + column * STEP, y0 + row * STEP, cell[0], statusOf(cell[0]).tone, colour);
       }
     }
     pen.globalAlpha = 1;
-    for (const [spot, line] of [[over, 1], [at, 2]]) {
+    for (const [spot, line] of [
+      [over, 1],
+      [at, 2],
+    ]) {
       if (!spot) continue;
       const { row, column } = place.of(spot);
       pen.strokeStyle = colour("--ink");
@@ -202,7 +248,8 @@ function grid(slices, { pick, chosen, label }) {
     pen.fillStyle = colour("--muted");
     pen.font = "11px ui-monospace, monospace";
     pen.textBaseline = "middle";
-    for (let row = firstRow; row <= lastRow; row += 1) pen.fillText(place.labels[row], 9, y0 + row * STEP + CELL / 2, left - 16);
+    for (let row = firstRow; row <= lastRow; row += 1)
+      pen.fillText(place.labels[row], 9, y0 + row * STEP + CELL / 2, left - 16);
     let free = left;
     for (const [column, text] of place.heads) {
       const x = x0 + column * STEP;
@@ -223,7 +270,7 @@ function grid(slices, { pick, chosen, label }) {
     const row = Math.floor(y / STEP);
     const column = Math.floor(x / STEP);
     const spot = row >= 0 && row < place.rows && column >= 0 ? place.at(row, column) : null;
-    return spot && slices.codes[map.code(spot.row, spot.time)] ? spot : null;
+    return spot && cells.codes[map.code(spot.row, spot.time)] ? spot : null;
   };
   const choose = (spot, opens) => {
     at = spot;
@@ -282,51 +329,84 @@ function grid(slices, { pick, chosen, label }) {
     box.style.height = `${Math.min(top + place.rows * STEP + (wide ? 22 : 8), 420)}px`;
     if (at) choose(at, false);
     else {
-      box.scrollLeft = slices.columns.length ? box.scrollWidth : 0;
-      box.scrollTop = slices.columns.length ? 0 : box.scrollHeight;
+      box.scrollLeft = cells.columns.length ? box.scrollWidth : 0;
+      box.scrollTop = cells.columns.length ? 0 : box.scrollHeight;
     }
     draw();
   });
 
   const counts = {};
-  for (const row of map.rows) for (const code of row.codes) if (code >= 0) counts[slices.codes[code][0]] = (counts[slices.codes[code][0]] || 0) + 1;
-  const legend = h("div", { class: "legend", role: "group", "aria-label": "Show only" },
-    Object.keys(counts).sort((a, b) => ORDER.indexOf(a) - ORDER.indexOf(b)).map((name) => {
-      const button = h("button", { "aria-pressed": "false", onclick: () => {
-        only.has(name) ? only.delete(name) : only.add(name);
-        button.setAttribute("aria-pressed", String(only.has(name)));
-        redraw();
-      } }, badge(name), h("span", { class: "figure" }, number(counts[name])));
-      return button;
-    }));
-  const left_ = [slices.earlier && `${plural(slices.earlier, `earlier ${slices.grain || "time"}`)} left out`, slices.others && `${plural(slices.others, "more segment")} left out`].filter(Boolean).join(", ");
-  const element = h("div", { class: "gridded" }, legend, box, said, left_ && h("p", { class: "quiet" }, left_));
-  element.stamp = JSON.stringify([slices, chosen]);
+  for (const row of map.rows)
+    for (const code of row.codes) if (code >= 0) counts[cells.codes[code][0]] = (counts[cells.codes[code][0]] || 0) + 1;
+  const legend = h(
+    "div",
+    { class: "legend", role: "group", "aria-label": "Show only" },
+    Object.keys(counts)
+      .sort((a, b) => ORDER.indexOf(a) - ORDER.indexOf(b))
+      .map((name) => {
+        const button = h(
+          "button",
+          {
+            "aria-pressed": "false",
+            onclick: () => {
+              only.has(name) ? only.delete(name) : only.add(name);
+              button.setAttribute("aria-pressed", String(only.has(name)));
+              redraw();
+            },
+          },
+          badge(name),
+          h("span", { class: "figure" }, number(counts[name])),
+        );
+        return button;
+      }),
+  );
+  const omitted = [
+    cells.earlier && `${plural(cells.earlier, `earlier ${cells.grain || "time"}`)} left out`,
+    cells.others && `${plural(cells.others, "more segment")} left out`,
+  ]
+    .filter(Boolean)
+    .join(", ");
+  const element = h("div", { class: "gridded" }, legend, box, caption, omitted && h("p", { class: "quiet" }, omitted));
+  element.stamp = JSON.stringify([cells, chosen]);
   return { element, map, counts };
 }
 
-/** Stretches of slices that stand alike, of all segments together, what asks for more first. */
-function stretches(slices, map, most) {
+/** Stretches of partitions that stand alike, of all segments together, what asks for more first. */
+function stretches(cells, map, most) {
   const found = new Map();
   for (const row of map.rows) {
     let begun = 0;
     for (let time = 1; time <= map.count; time += 1) {
-      const [status, cause] = slices.codes[row.codes[begun] ?? -1] || [];
-      const next = slices.codes[row.codes[time] ?? -1] || [];
+      const [status, cause] = cells.codes[row.codes[begun] ?? -1] || [];
+      const next = cells.codes[row.codes[time] ?? -1] || [];
       if (time < map.count && next[0] === status && next[1] === cause) continue;
       if (status && !["current", "there", "open"].includes(status)) {
         const key = [status, cause, begun, time].join();
-        const known = found.get(key) || { status, cause: cause >= 0 ? slices.causes[cause] : "", begun, ended: time - 1, segments: [], first: map.keyOf(row, time - 1) };
+        const known = found.get(key) || {
+          status,
+          cause: cause >= 0 ? cells.causes[cause] : "",
+          begun,
+          ended: time - 1,
+          segments: [],
+          first: map.keyOf(row, time - 1),
+        };
         known.segments.push(row.segment);
         found.set(key, known);
       }
       begun = time;
     }
   }
-  const all = [...found.values()].sort((a, b) => ORDER.indexOf(a.status) - ORDER.indexOf(b.status) || b.ended - a.ended);
+  const all = [...found.values()].sort(
+    (a, b) => ORDER.indexOf(a.status) - ORDER.indexOf(b.status) || b.ended - a.ended,
+  );
   for (const each of all.slice(0, most)) {
-    const span = map.timed ? [slices.times[each.begun], slices.times[each.ended]] : [];
-    const segments = slices.columns.length ? (each.segments.length === map.rows.length ? "all segments" : each.segments.slice(0, 4).join("; ") + (each.segments.length > 4 ? ` and ${each.segments.length - 4} more` : "")) : "";
+    const span = map.timed ? [cells.times[each.begun], cells.times[each.ended]] : [];
+    const segments = cells.columns.length
+      ? each.segments.length === map.rows.length
+        ? "all segments"
+        : each.segments.slice(0, 4).join("; ") +
+          (each.segments.length > 4 ? ` and ${each.segments.length - 4} more` : "")
+      : "";
     each.text = [span[0] === span[1] ? span[0] : span.join(" … "), segments].filter(Boolean).join(" · ");
     each.count = (each.ended - each.begun + 1) * each.segments.length;
   }

@@ -7,13 +7,16 @@
 function renew(old, fresh) {
   if (old.renew && fresh.renew) return old.renew(fresh);
   if (old.stamp !== undefined && old.stamp === fresh.stamp) return undefined;
-  if (old.nodeName !== fresh.nodeName || old.renew || fresh.renew || old.stamp !== fresh.stamp) return old.replaceWith(fresh);
+  if (old.nodeName !== fresh.nodeName || old.renew || fresh.renew || old.stamp !== fresh.stamp)
+    return old.replaceWith(fresh);
   if (old.nodeType === Node.TEXT_NODE) return old.data === fresh.data ? undefined : (old.data = fresh.data);
   if (old.listens || fresh.listens) return old.isEqualNode(fresh) ? undefined : old.replaceWith(fresh);
-  for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name);
+  for (const { name } of [...old.attributes])
+    if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name);
   for (const { name, value } of fresh.attributes) {
     if (old.getAttribute(name) === value) continue;
-    if (name === "style") old.style.cssText = value; // the page's policy allows no such attribute to be set
+    if (name === "style")
+      old.style.cssText = value; // the page's policy allows no such attribute to be set
     else old.setAttribute(name, value);
   }
   return renewChildren(old, [...fresh.childNodes]);

@@ -5,25 +5,55 @@ function matches(text) {
   if (!words.length) return [];
   const found = [];
   for (const asset of site.index.assets) {
-    asset.sought ??= [asset.name, asset.description, asset.owner, ...(asset.tags || []), ...(asset.columns || []).flat()].join(" ").toLowerCase();
+    asset.sought ??= [
+      asset.name,
+      asset.description,
+      asset.owner,
+      ...(asset.tags || []),
+      ...(asset.columns || []).flat(),
+    ]
+      .join(" ")
+      .toLowerCase();
     if (!words.every((word) => asset.sought.includes(word))) continue;
     const name = asset.name.toLowerCase();
-    const columns = (asset.columns || []).map((column) => column.join(": ")).filter((column) => words.some((word) => column.toLowerCase().includes(word)));
-    const score = name === text ? 0 : name.startsWith(words[0]) ? 1 : words.every((word) => name.includes(word)) ? 2 : 3;
-    const why = score === 3 ? (columns.length ? `column ${columns[0]}` : asset.tags?.find((tag) => words.some((word) => tag.toLowerCase().includes(word))) || asset.description || asset.owner) : asset.description;
+    const columns = (asset.columns || [])
+      .map((column) => column.join(": "))
+      .filter((column) => words.some((word) => column.toLowerCase().includes(word)));
+    const score =
+      name === text ? 0 : name.startsWith(words[0]) ? 1 : words.every((word) => name.includes(word)) ? 2 : 3;
+    const why =
+      score === 3
+        ? columns.length
+          ? `column ${columns[0]}`
+          : asset.tags?.find((tag) => words.some((word) => tag.toLowerCase().includes(word))) ||
+            asset.description ||
+            asset.owner
+        : asset.description;
     found.push({ score, href: address(["asset", asset.name]), name: asset.name, why, state: assetState(asset) });
   }
   for (const dataset of site.index.datasets)
-    if (words.every((word) => dataset.uri.toLowerCase().includes(word)) && !dataset.assets.includes(dataset.uri)) found.push({ score: 4, href: address(["datasets"], { q: dataset.uri }), name: dataset.uri, why: "dataset" });
+    if (words.every((word) => dataset.uri.toLowerCase().includes(word)) && !dataset.assets.includes(dataset.uri))
+      found.push({ score: 4, href: address(["datasets"], { q: dataset.uri }), name: dataset.uri, why: "dataset" });
   for (const run of site.past?.runs || [])
-    if (found.length < 200 && words.every((word) => run.run.toLowerCase().includes(word))) found.push({ score: 5, href: address(["run", run.run]), name: run.run, why: "run", state: run.status });
+    if (found.length < 200 && words.every((word) => run.run.toLowerCase().includes(word)))
+      found.push({ score: 5, href: address(["run", run.run]), name: run.run, why: "run", state: run.status });
   return found.sort((a, b) => a.score - b.score || (a.name < b.name ? -1 : 1)).slice(0, 40);
 }
 
 /** The field in the header, with what it finds below it. */
 function searchBox() {
   const list = h("ul", { id: "found", role: "listbox", "aria-label": "Found", hidden: true });
-  const field = h("input", { type: "search", id: "search", placeholder: "Search", "aria-label": "Search assets, columns, datasets and runs", role: "combobox", "aria-expanded": "false", "aria-controls": "found", autocomplete: "off", spellcheck: "false" });
+  const field = h("input", {
+    type: "search",
+    id: "search",
+    placeholder: "Search",
+    "aria-label": "Search assets, columns, datasets and runs",
+    role: "combobox",
+    "aria-expanded": "false",
+    "aria-controls": "found",
+    autocomplete: "off",
+    spellcheck: "false",
+  });
   let at = 0;
   const close = () => {
     list.hidden = true;
@@ -37,13 +67,29 @@ function searchBox() {
   const update = () => {
     const found = matches(field.value.trim());
     at = 0;
-    show(list, found.map((each, place) => h("li", { role: "option", id: `found-${place}` }, h("a", { href: each.href, tabindex: "-1", onclick: close }, h("b", null, each.name), each.state && badge(each.state), each.why && quiet(each.why)))), field.value.trim() && !found.length && h("li", { class: "quiet" }, "Nothing is called that."));
+    show(
+      list,
+      found.map((each, place) =>
+        h(
+          "li",
+          { role: "option", id: `found-${place}` },
+          h(
+            "a",
+            { href: each.href, tabindex: "-1", onclick: close },
+            h("b", null, each.name),
+            each.state && badge(each.state),
+            each.why && quiet(each.why),
+          ),
+        ),
+      ),
+      field.value.trim() && !found.length && h("li", { class: "quiet" }, "Nothing is called that."),
+    );
     list.hidden = !field.value.trim();
     field.setAttribute("aria-expanded", String(!list.hidden));
     mark();
   };
   field.addEventListener("focus", () => {
-    history_().catch(() => {});
+    loadHistory().catch(() => {});
     if (field.value) update();
   });
   field.addEventListener("input", update);

@@ -1,17 +1,29 @@
 // Runs over time: a lane an asset, how many ran side by side, and where the time went.
 
 const LANE = 20;
-const SPANS = [["all", "All"], [604800, "7 d"], [86400, "24 h"], [21600, "6 h"], [3600, "1 h"]];
+const SPANS = [
+  ["all", "All"],
+  [604800, "7 d"],
+  [86400, "24 h"],
+  [21600, "6 h"],
+  [3600, "1 h"],
+];
 
 const endOf = (run) => run.ended ?? (run.status === "running" ? site.at : run.started);
 
 /** When work on a run began: it is claimed before that, and waits for a free slot. */
-const beginOf = (run) => (run.ended !== undefined && run.seconds !== undefined ? Math.max(run.started, run.ended - run.seconds) : run.started);
+const beginOf = (run) =>
+  run.ended !== undefined && run.seconds !== undefined ? Math.max(run.started, run.ended - run.seconds) : run.started;
 
 /** How many runs were under way, as steps: [[from, how many]]; ends are whole seconds, so half a second of each side is left out. */
 function parallel(runs) {
   const spans = runs.map((run) => [beginOf(run) + 0.5, endOf(run) - 0.5]).filter(([begin, end]) => begin < end);
-  const moves = spans.flatMap(([begin, end]) => [[begin, 1], [end, -1]]).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  const moves = spans
+    .flatMap(([begin, end]) => [
+      [begin, 1],
+      [end, -1],
+    ])
+    .sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   const steps = [];
   let now = 0;
   for (const [at, by] of moves) {
@@ -30,8 +42,18 @@ function timeline(runs, from, to, open) {
   const peak = Math.max(1, ...steps.map((step) => step[1]));
   const canvas = h("canvas");
   const spacer = h("div", { class: "spacer" });
-  const box = h("div", { class: "grid lanes", tabindex: "0", role: "img", "aria-label": `${plural(runs.length, "run")} of ${plural(lanes.length, "asset")}, at most ${peak} side by side; the table below has the same runs` }, h("div", { class: "pane" }, canvas), spacer);
-  const said = h("p", { class: "read" }, quiet("Point at a run."));
+  const box = h(
+    "div",
+    {
+      class: "grid lanes",
+      tabindex: "0",
+      role: "img",
+      "aria-label": `${plural(runs.length, "run")} of ${plural(lanes.length, "asset")}, at most ${peak} side by side; the table below has the same runs`,
+    },
+    h("div", { class: "pane" }, canvas),
+    spacer,
+  );
+  const caption = h("p", { class: "read" }, quiet("Point at a run."));
   const pen = canvas.getContext("2d");
   const top = 66;
   const span = Math.max(1, to - from);
@@ -86,7 +108,13 @@ function timeline(runs, from, to, open) {
     const base = top - 22;
     steps.forEach(([at, count], place) => {
       const next = steps[place + 1]?.[0] ?? to;
-      if (next >= from && at <= to) pen.fillRect(Math.max(left, x(at)), base - (count / peak) * 36, Math.max(1, x(Math.min(next, to)) - Math.max(left, x(at))), (count / peak) * 36);
+      if (next >= from && at <= to)
+        pen.fillRect(
+          Math.max(left, x(at)),
+          base - (count / peak) * 36,
+          Math.max(1, x(Math.min(next, to)) - Math.max(left, x(at))),
+          (count / peak) * 36,
+        );
     });
     pen.globalAlpha = 1;
     pen.fillStyle = colour("--muted");
@@ -112,13 +140,33 @@ function timeline(runs, from, to, open) {
     const [px, py] = [event.clientX - bounds.left, event.clientY - bounds.top];
     const row = Math.floor((py - top + box.scrollTop) / LANE);
     if (py < top) return null;
-    return runs.find((run) => lane.get(run.asset) === row && px >= x(beginOf(run)) - 3 && px <= Math.max(x(endOf(run)), x(beginOf(run)) + 3) + 3) || null;
+    return (
+      runs.find(
+        (run) =>
+          lane.get(run.asset) === row &&
+          px >= x(beginOf(run)) - 3 &&
+          px <= Math.max(x(endOf(run)), x(beginOf(run)) + 3) + 3,
+      ) || null
+    );
   };
   box.addEventListener("pointermove", (event) => {
     const run = runAt(event);
     if (run === over) return;
     over = run;
-    show(said, run ? [badge(run.status), " ", h("b", null, run.asset), " ", run.slices || "", " ", quiet(`${clock(run.started)}${run.seconds === undefined ? "" : `, ${duration(run.seconds)}`}`)] : quiet("Point at a run."));
+    show(
+      caption,
+      run
+        ? [
+            badge(run.status),
+            " ",
+            h("b", null, run.asset),
+            " ",
+            run.partitions || "",
+            " ",
+            quiet(`${clock(run.started)}${run.seconds === undefined ? "" : `, ${duration(run.seconds)}`}`),
+          ]
+        : quiet("Point at a run."),
+    );
     redraw();
   });
   box.addEventListener("click", (event) => {
@@ -130,7 +178,7 @@ function timeline(runs, from, to, open) {
   box.style.height = `${Math.min(top + lanes.length * LANE + 2, 420)}px`;
   new ResizeObserver(redraw).observe(box);
   onTheme(box, redraw);
-  const element = h("div", { class: "gridded" }, box, said);
+  const element = h("div", { class: "gridded" }, box, caption);
   element.stamp = JSON.stringify([runs, from, to]);
   return element;
 }
@@ -141,16 +189,41 @@ function timeSpent(runs) {
   for (const run of runs) {
     const known = spent.get(run.asset) || { asset: run.asset, seconds: 0, runs: 0, failed: 0, longest: 0 };
     const seconds = Math.max(0, run.seconds ?? endOf(run) - beginOf(run));
-    spent.set(run.asset, { ...known, seconds: known.seconds + seconds, runs: known.runs + 1, failed: known.failed + (run.status === "failed"), longest: Math.max(known.longest, seconds) });
+    spent.set(run.asset, {
+      ...known,
+      seconds: known.seconds + seconds,
+      runs: known.runs + 1,
+      failed: known.failed + (run.status === "failed"),
+      longest: Math.max(known.longest, seconds),
+    });
   }
   const rows = [...spent.values()].sort((a, b) => b.seconds - a.seconds);
   const all = rows.reduce((sum, row) => sum + row.seconds, 0) || 1;
-  return table([
-    { title: "Asset", cell: (row) => assetLink(row.asset, { tab: "runs" }) },
-    { title: "Time", cell: (row) => duration(row.seconds), right: true, fit: true },
-    { title: "Share", cell: (row) => h("span", { class: "share" }, h("span", { style: { width: `${(row.seconds / all) * 100}%` } }), h("em", null, `${Math.round((row.seconds / all) * 100)} %`)), wide: true },
-    { title: "Runs", cell: (row) => number(row.runs), right: true, fit: true },
-    { title: "Longest", cell: (row) => duration(row.longest), right: true, fit: true, wide: true },
-    { title: "Failed", cell: (row) => (row.failed ? badge("failed", number(row.failed)) : ""), right: true, fit: true },
-  ], rows, { none: "No run took any time." });
+  return table(
+    [
+      { title: "Asset", cell: (row) => assetLink(row.asset, { tab: "runs" }) },
+      { title: "Time", cell: (row) => duration(row.seconds), right: true, fit: true },
+      {
+        title: "Share",
+        cell: (row) =>
+          h(
+            "span",
+            { class: "share" },
+            h("span", { style: { width: `${(row.seconds / all) * 100}%` } }),
+            h("em", null, `${Math.round((row.seconds / all) * 100)} %`),
+          ),
+        wide: true,
+      },
+      { title: "Runs", cell: (row) => number(row.runs), right: true, fit: true },
+      { title: "Longest", cell: (row) => duration(row.longest), right: true, fit: true, wide: true },
+      {
+        title: "Failed",
+        cell: (row) => (row.failed ? badge("failed", number(row.failed)) : ""),
+        right: true,
+        fit: true,
+      },
+    ],
+    rows,
+    { none: "No run took any time." },
+  );
 }

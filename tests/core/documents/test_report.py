@@ -1,4 +1,4 @@
-"""The report's documents: every slice with its status, cause and origin; bounded, and without a credential."""
+"""The report's documents: every partition with its status, cause and origin; bounded, and without a credential."""
 
 import json
 
@@ -22,7 +22,7 @@ from tests.report.demo import MARKUP, SECRET, past, story
 
 
 def decoded(cells):
-    """Key of a slice to (status, cause, origin)."""
+    """Key of a partition to (status, cause, origin)."""
     found = {}
     for group in cells["groups"]:
         codes = [code for n, code in zip(group["cells"][::2], group["cells"][1::2], strict=True) for _ in range(n)]
@@ -54,18 +54,18 @@ def pages(report):
     return {**report.assets}
 
 
-def test_every_slice_has_the_status_that_partitions_shows(told, pages):
+def test_every_partition_has_the_status_that_partitions_shows(told, pages):
     context = told.context()
     make_plan(context)
     for spec in context.project.assets.values():
         if spec.partitioning.is_partitioned:
-            shown = {key: status for key, (status, _, _) in decoded(pages[spec.name]["slices"]).items()}
+            shown = {key: status for key, (status, _, _) in decoded(pages[spec.name]["grid"]).items()}
             assert shown == dict(partition_grid(context, spec)), spec.name
         else:
-            assert pages[spec.name]["slices"] is None
+            assert pages[spec.name]["grid"] is None
 
 
-def test_every_slice_came_from_the_run_that_lineage_tells(told, pages):
+def test_every_partition_came_from_the_run_that_lineage_tells(told, pages):
     known = past(told)
     for name in ("daily_delays", "regional_sales", "monthly_delays", "small_orders", "flights"):
         spec = told.project.assets[name]
@@ -76,13 +76,13 @@ def test_every_slice_came_from_the_run_that_lineage_tells(told, pages):
         ).origins:
             truth |= dict.fromkeys(spec.partitioning.keys(origin.partitions), (origin.kind, origin.run))
         shown = {
-            key: (each["kind"], each.get("run")) for key, (_, _, each) in decoded(pages[name]["slices"]).items() if each
+            key: (each["kind"], each.get("run")) for key, (_, _, each) in decoded(pages[name]["grid"]).items() if each
         }
         assert shown == truth, name
 
 
 def test_what_is_not_as_it_should_be_says_why(pages):
-    cells = decoded(pages["regional_sales"]["slices"])
+    cells = decoded(pages["regional_sales"]["grid"])
     status, cause, _ = cells["2025-03-08,it"]
     assert status == "failed"
     assert cause.startswith("regional_sales-")
@@ -90,8 +90,8 @@ def test_what_is_not_as_it_should_be_says_why(pages):
     assert cells["2025-01-02,pt"][:2] == ("skipped", f"marked as skipped by ann: closed {MARKUP}")
     assert cells["2025-01-20,fr"][0] == "stale"
     assert cells["2025-01-20,fr"][1].startswith("runs with the next tick: ")
-    assert decoded(pages["daily_delays"]["slices"])["2025-02-04"][1].startswith("daily_delays-")
-    waits = decoded(pages["all_sales"]["slices"])["2025-03-09"]
+    assert decoded(pages["daily_delays"]["grid"])["2025-02-04"][1].startswith("daily_delays-")
+    waits = decoded(pages["all_sales"]["grid"])["2025-03-09"]
     assert waits[:2] == (
         "missing",
         (
@@ -102,8 +102,8 @@ def test_what_is_not_as_it_should_be_says_why(pages):
     unexplained = [
         (name, key)
         for name, page in pages.items()
-        if page["slices"]
-        for key, (status, cause, _) in decoded(page["slices"]).items()
+        if page["grid"]
+        for key, (status, cause, _) in decoded(page["grid"]).items()
         if not cause and status not in ("current", "there", "open")
     ]
     assert unexplained == []
@@ -136,7 +136,7 @@ def test_runs_and_events_know_each_other(report):
         for run in event.get("triggered", ()):
             assert event["seq"] in by_run[run]["events"] or len(by_run[run]["events"]) == 4
     failed = next(run for run in runs if run["status"] == "failed")
-    assert (failed["asset"], failed["slices"]) == ("regional_sales", "2025-03-08,*")
+    assert (failed["asset"], failed["partitions"]) == ("regional_sales", "2025-03-08,*")
     assert [read["asset"] for read in failed["reads"]] == ["sales"]
 
 
@@ -180,7 +180,7 @@ def test_a_project_without_a_journal_has_a_report():
     context = empty.context()
     found = build_report(context, make_plan(context), ReportHistory.from_entries([], whole=True))
     assert found.past == {"runs": [], "events": []}
-    assert next(iter(found.assets.values()))["slices"]["groups"] == []
+    assert next(iter(found.assets.values()))["grid"]["groups"] == []
     assert found.index["assets"][1]["state"] == "never"
 
 
@@ -233,7 +233,7 @@ def test_an_asset_that_has_gone_wrong_is_told_as_status_tells_it(told, report):
 
 
 def test_what_is_withheld_is_told_with_its_rows_and_once(report, pages):
-    cells = decoded(pages["regional_sales"]["slices"])
+    cells = decoded(pages["regional_sales"]["grid"])
     assert cells["2025-03-05,pl"][0] == "withheld"
     assert (
         "not_null(amount): 12 of 120 rows; `sparkassets accept regional_sales --reason …` publishes it"
@@ -243,10 +243,10 @@ def test_what_is_withheld_is_told_with_its_rows_and_once(report, pages):
     assert [rule["name"] for rule in told["rules"]] == ["not_null(amount)", "row_count(min 100)", "range(discount)"]
     assert told["rules"][2]["asks"] == "discount min 0, max 100"
     (withheld,) = told["withheld"]
-    assert (withheld["slices"], withheld["count"]) == ("2025-03-05,pl", 1)
+    assert (withheld["partitions"], withheld["count"]) == ("2025-03-05,pl", 1)
     assert withheld["accept"] == "sparkassets accept regional_sales --reason …"
     assert withheld["rules"][0]["samples"][0] == {"day": "2025-03-05", "region": "pl", "amount": "NULL", "buyer": "•••"}
-    by_run = {each["run"]: each["told"] for each in told["runs"]}
+    by_run = {each["run"]: each["verdicts"] for each in told["runs"]}
     assert [0, "withheld", 12, 120] in by_run[withheld["run"]]
     row = next(each for each in report.index["assets"] if each["name"] == "regional_sales")
     assert row["withheld"] == ["not_null(amount): 12 of 120 rows"]

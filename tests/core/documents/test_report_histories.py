@@ -32,7 +32,7 @@ def test_every_slice_is_told_as_it_is_one_by_one(random: Random, steps: int):
         spec = context.asset(page["name"])
         if not spec.partitioning.is_partitioned:
             continue
-        cells = decoded(page["slices"])
+        cells = decoded(page["grid"])
         assert {key: status for key, (status, _, _) in cells.items()} == dict(partition_grid(context, spec))
         assert not [key for key, (status, cause, _) in cells.items() if not cause and status not in SETTLED]
         there = context.state.dataset(spec.uri).coverage

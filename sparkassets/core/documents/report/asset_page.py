@@ -196,12 +196,12 @@ def asset_document(
         "why": _node_document(explain_planned_asset(context, plan, asset), [MOST_NODES], masks),
         "up": links.upstream_links(asset, present),
         "down": links.downstream_links(asset, present),
-        "slices": None,
+        "grid": None,
     }
     if asset.partitioning.is_partitioned:
         origins = newest_origins(context.project, context.state, history.dataset_entries, asset=asset)
         pieces = status_pieces(context, asset, plan.runs, plan.waiting)
-        document["slices"] = cells_document(asset.partitioning, pieces, origins, most=most)
+        document["grid"] = cells_document(asset.partitioning, pieces, origins, most=most)
     return document
 
 
@@ -327,7 +327,7 @@ def _iterate_versions(context: PlanningContext, asset: AssetSpec) -> Iterator[Ma
             "current": made.definition.id == own_id,
             "run": made.run,
             "at": made.at or None,
-            "slices": _describe_present(present, maker),
+            "partitions": _describe_present(present, maker),
             "changes": [*describe_difference(previous, made.definition)][:40] if previous is not None else [],
         }
 

@@ -83,7 +83,7 @@ def _event_values(entry: NumberedEntry, ref: EventRef, partitioning: Partitionin
     """The values of one event, with its partitions as the first few keys."""
     listed = partitioning.is_partitioned and partitioning.can_list(ref.parts)
     values = history.recorded_event_values(entry, ref, partitioning)
-    return {**values, "slices": label_partitions(ref.parts, partitioning) if listed else few(values["partitions"])}
+    return {**values, "partitions": label_partitions(ref.parts, partitioning) if listed else few(values["partitions"])}
 
 
 MOST_TEXT = 2_000
@@ -166,7 +166,7 @@ def validations_document(
 def _judged_run_document(judged: JudgedRun, positions: Mapping[str, int]) -> dict[str, Any]:
     """The verdicts of a run; ``positions`` has the position of each rule in the document."""
     verdicts = [[positions[each.name], each.outcome, each.failing, each.checked] for each in judged.verdicts]
-    return {"run": judged.run, "at": judged.at, "told": verdicts}
+    return {"run": judged.run, "at": judged.at, "verdicts": verdicts}
 
 
 def verdict_rows(verdicts: Sequence[RuleVerdict], asset: AssetSpec | None) -> list[dict[str, Any]]:
@@ -177,7 +177,7 @@ def verdict_rows(verdicts: Sequence[RuleVerdict], asset: AssetSpec | None) -> li
                 "rule": each.name,
                 "severity": each.severity,
                 "outcome": each.outcome,
-                "slices": partition_text(each.partitions, asset),
+                "partitions": partition_text(each.partitions, asset),
                 "checked": each.checked,
                 "failing": each.failing,
                 "observed": shorten(each.observed),
@@ -240,7 +240,7 @@ def _iterate_withheld_rows(context: PlanningContext, asset: AssetSpec) -> Iterat
             "run": record.run,
             "accept": accept_command(context, state, record, named=withheld.partitions_to_name(parts)),
             "at": record.at,
-            "slices": partition_text(parts, maker) or instance_span(context, record),
+            "partitions": partition_text(parts, maker) or instance_span(context, record),
             "count": partition_count(parts, maker),
             "rules": verdict_rows(record.verdicts, maker),
         }
@@ -264,7 +264,7 @@ def run_row(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
         "started": run.started,
         "ended": run.ended,
         "seconds": None if run.seconds is None else round(run.seconds, 2),
-        "slices": partition_text(run.partitions, asset),
+        "partitions": partition_text(run.partitions, asset),
         "count": partition_count(run.partitions, asset),
         "unchanged": partition_count(run.unchanged, asset) if run.unchanged else None,
         "withheld": (partition_count(run.withheld, asset) or 1) if run.withheld else None,
@@ -282,10 +282,9 @@ def run_row(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
         "definition": run.request.definition[:8],
         "events": list(run.request.events[-_MOST_SHOWN_EVENTS:]),
         "reads": [
-            drop_empty(
-                {"asset": name, "slices": partition_text(pin.parts, project.assets.get(name)), "version": pin.version}
-            )
+            drop_empty({"asset": name, "partitions": partition_text(pin.parts, inlet), "version": pin.version})
             for name, pin in run.request.pins.items()
+            for inlet in (project.assets.get(name),)
         ],
     }
     return drop_empty(row)
@@ -298,7 +297,7 @@ def event_row(event: Mapping[str, Any]) -> dict[str, Any]:
         "at": event["at"],
         "asset": event["asset"],
         "uri": event["uri"],
-        "slices": event["slices"],
+        "partitions": event["partitions"],
         "run": event["run"],
         "extra": {name: shorten(str(value)) for name, value in list(event["extra"].items())[:8]},
         "triggered": event["triggered"][:_MOST_SHOWN_EVENTS],

@@ -252,7 +252,7 @@ def _waiting_row(context: PlanningContext, item: Waiting) -> dict[str, Any]:
         "reason": shorten(f"waits for a person: {item.reason}" if item.stuck else item.reason),
         "stuck": item.stuck or None,
         "until": item.until,
-        "slices": partition_text(item.partitions, asset),
+        "partitions": partition_text(item.partitions, asset),
         "count": partition_count(item.partitions, asset),
     }
     return drop_empty(row)
@@ -263,7 +263,7 @@ def _planned_row(context: PlanningContext, run: PlannedRun) -> dict[str, Any]:
     row = {
         "asset": run.asset,
         "reason": shorten(run.reason),
-        "slices": partition_text(run.partitions, asset),
+        "partitions": partition_text(run.partitions, asset),
         "count": partition_count(run.partitions, asset),
     }
     return drop_empty(row)
@@ -288,7 +288,7 @@ def _iterate_datasets(context: PlanningContext) -> Iterator[dict[str, Any]]:
             "writers": [*dict.fromkeys(asset.maker or asset.name for asset in members if asset.source is None)],
             "readers": [*dict.fromkeys(readers_by_uri.get(uri, ()))],
             "updated": state.last_fresh_at or None,
-            "slices": members[0].partitioning.count(members[0].partitioning.admissible_partitions(state.coverage))
+            "partitions": members[0].partitioning.count(members[0].partitioning.admissible_partitions(state.coverage))
             if members[0].partitioning.is_partitioned
             else None,
         }

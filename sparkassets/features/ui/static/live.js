@@ -18,9 +18,9 @@ async function ask(path, options) {
 function load(name) {
   if (name === "index") return readIndex();
   if (!fetched.has(name)) {
-    const asked = ask(`data/${name}`);
-    asked.catch(() => fetched.delete(name));
-    fetched.set(name, asked);
+    const answer = ask(`data/${name}`);
+    answer.catch(() => fetched.delete(name));
+    fetched.set(name, answer);
   }
   return fetched.get(name);
 }
