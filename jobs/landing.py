@@ -12,6 +12,7 @@ import io
 import zipfile
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
+from itertools import groupby
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -78,17 +79,17 @@ def _flight_file(folder: Path, day: date) -> Path:
 
 
 def _flights(days: Iterable[date]) -> tuple[str, dict[date, list[str]]]:
-    """The header, and the lines of each of these days in the order of the source, which is not by day."""
+    """The header, and the lines of each of these days in the order of the source, where those of a day are together."""
     lines_of: dict[date, list[str]] = {day: [] for day in days}
-    by_prefix = {(str(day.year), str(day.month), str(day.day)): lines for day, lines in lines_of.items()}
+    left = {f"{day.year},{day.month},{day.day}": day for day in lines_of}
     with zipfile.ZipFile(source_folder() / "flights.csv.zip") as archive, archive.open("flights.csv") as file:
         text = io.TextIOWrapper(file, "utf-8")
         header = next(text)
-        for line in text:
-            year, month, day, _ = line.split(",", 3)
-            lines = by_prefix.get((year, month, day))
-            if lines is not None:
-                lines.append(line)
+        for day, lines in groupby(text, key=lambda line: ",".join(line.split(",", 3)[:3])):
+            if day in left:
+                lines_of[left.pop(day)] = list(lines)
+                if not left:
+                    break
     return header, lines_of
 
 

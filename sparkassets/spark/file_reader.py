@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
@@ -29,6 +29,7 @@ from sparkassets.spark.reader_gaps import (
     format_paths,
     group_files,
     load_typed,
+    read_linked,
     refuse_folder_columns,
 )
 from sparkassets.spark.row_partitions import RowParts
@@ -114,6 +115,10 @@ def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: Asse
         rows = _read_rows(session, first, asset=asset, options=options)
         frames = [_add_path_fields(session, rows, first, asset=asset)]
         schema = rows.schema if others and is_alike and asset.file_format.columns != "own" else None
+        if schema is not None:
+            linked = read_linked(session, files, schema, asset=asset, options=options, name=_PATH)
+            if linked is not None:
+                return _join_path_fields(session, linked, files, asset=asset, columns=schema.names)
         for group in others:
             rows = _read_rows(session, group, asset=asset, options=options, schema=schema)
             frames.append(_add_path_fields(session, rows, group, asset=asset, schema=schema))
@@ -265,18 +270,14 @@ def _add_path_fields(
     fields = path_columns(asset)
     if not fields:
         return frame
-    names = {name.lower() for name in fields}
     columns = frame.columns if schema is None else schema.names
-    other_columns = [sqltext.name(column) for column in columns if column.lower() not in names]
+    other_columns = _name_other_columns(columns, fields)
     slots = {file.slot for file in files}
     if len(slots) <= 1:
         literals = field_literals(slots.pop() if slots else None, asset)
         constants = [f"CAST({literals[name]} AS {kind}) AS {sqltext.name(name)}" for name, kind in fields.items()]
         return frame.selectExpr(*other_columns, *constants)
-    import pyarrow as pa
-
-    paths = pa.array([without_scheme(file.path) for file in files])
-    table = from_arrow(session, pa.table({_PATH: paths, **_build_field_arrays([file.slot for file in files], asset)}))
+    table = _make_field_table(session, [without_scheme(file.path) for file in files], files, asset)
     encoded = sql.replace(sql.col("_metadata.file_path"), sql.lit("+"), sql.lit("%2B"))
     read_from = sql.regexp_replace(sql.url_decode(encoded), _SCHEME.pattern, "")
     unlisted = sql.raise_error(sql.concat(sql.lit("a file that was not listed was read: "), sql.col(_PATH)))
@@ -289,6 +290,35 @@ def _add_path_fields(
         .join(sql.broadcast(table), _PATH, "left")
         .select(*other_columns, *field_columns)
     )
+
+
+def _join_path_fields(
+    session: SparkSession, linked: DataFrame, files: Sequence[FoundFile], *, asset: AssetSpec, columns: Sequence[str]
+) -> DataFrame:
+    """The rows of `read_linked`, which have these ``columns``, with the fields of their file's path as columns."""
+    from pyspark.sql import functions as sql
+
+    fields = path_columns(asset)
+    table = _make_field_table(session, [*map(str, range(len(files)))], files, asset)
+    added = [sql.col(sqltext.name(name)).cast(kind.lower()).alias(name) for name, kind in fields.items()]
+    others = _name_other_columns(columns, fields)
+    return linked.select(*others, _PATH).join(sql.broadcast(table), _PATH).select(*others, *added)
+
+
+def _name_other_columns(columns: Sequence[str], fields: Collection[str]) -> list[str]:
+    """The columns, as SQL, that no field of the path replaces."""
+    replaced = {name.lower() for name in fields}
+    return [sqltext.name(column) for column in columns if column.lower() not in replaced]
+
+
+def _make_field_table(
+    session: SparkSession, keys: Sequence[str], files: Sequence[FoundFile], asset: AssetSpec
+) -> DataFrame:
+    """The fields of each file's path, beside a key for each file."""
+    import pyarrow as pa
+
+    fields = _build_field_arrays([file.slot for file in files], asset)
+    return from_arrow(session, pa.table({_PATH: pa.array(keys, pa.string()), **fields}))
 
 
 def field_literals(slot: FileSlot | None, asset: AssetSpec) -> dict[str, str]:
