@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import importlib
 import sys
+import zlib
+from collections.abc import Iterator
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 from pathlib import Path
 from types import ModuleType
+from typing import Final
+
+_COMPILED: Final = "__pycache__"
+_IMPORTED: Final[dict[str, tuple[str, int]]] = {}
+"""For each imported package its folder, and a checksum of its files then."""
 
 
 def import_from(module: str, folder: str) -> ModuleType:
@@ -19,7 +26,42 @@ def import_from(module: str, folder: str) -> ModuleType:
     package = module.partition(".")[0]
     if not is_loaded(package, folder):
         _load(package, folder)
+    if package not in _IMPORTED:
+        _IMPORTED[package] = (folder, _compute_checksum(package, folder))
     return importlib.import_module(module)
+
+
+def forget_changed_packages() -> None:
+    """Has packages imported again, when they are next needed, whose files are not as they were."""
+    for package, (folder, checksum) in list(_IMPORTED.items()):
+        if _compute_checksum(package, folder) != checksum:
+            _forget(package)
+
+
+def imported_state(package: str, folder: str) -> int:
+    """A checksum of the files of the package in ``folder`` as they were when it was imported."""
+    if package not in _IMPORTED:  # a project was loaded meanwhile
+        return _compute_checksum(package, folder)
+    return _IMPORTED[package][1]
+
+
+def iterate_files(package: str, folder: Path) -> Iterator[Path]:
+    """The files of the package, and its folders, by which Python finds packages without ``__init__.py`` in a zip."""
+    module = folder / f"{package}.py"
+    if module.is_file() and not (folder / package).is_dir():
+        yield module
+        return
+    yield folder / package
+    yield from (each for each in (folder / package).rglob("*") if _COMPILED not in each.parts)
+
+
+def _compute_checksum(package: str, folder: str) -> int:
+    """A checksum of the files' paths, sizes and times, which names a state of the package."""
+    entries = [
+        (str(each), *((each.stat().st_size, each.stat().st_mtime_ns) if each.is_file() else ()))
+        for each in sorted(iterate_files(package, Path(folder)))
+    ]
+    return zlib.crc32(repr(entries).encode())
 
 
 def is_loaded(package: str, folder: str) -> bool:
@@ -41,8 +83,7 @@ def _load(package: str, folder: str) -> None:
     if folder in sys.path:
         sys.path.remove(folder)
     sys.path.insert(0, folder)
-    for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
-        del sys.modules[name]
+    _forget(package)
     importlib.invalidate_caches()
     spec = PathFinder.find_spec(package, [folder])
     if spec is None:
@@ -57,3 +98,10 @@ def _load(package: str, folder: str) -> None:
     except BaseException:
         del sys.modules[package]
         raise
+
+
+def _forget(package: str) -> None:
+    """Makes the package and its modules unknown, so that the next import reads their files."""
+    _IMPORTED.pop(package, None)
+    for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+        del sys.modules[name]

@@ -16,7 +16,6 @@ import threading
 import traceback
 import warnings
 import zipfile
-import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -25,7 +24,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sparkassets.authoring import find_function, set_current_context
-from sparkassets.authoring.packages import import_from
+from sparkassets.authoring.packages import import_from, imported_state, iterate_files
 from sparkassets.core.events import check_extra
 from sparkassets.core.phrases import kind_of, listing, show_value
 from sparkassets.core.spec.model import PythonBody
@@ -44,21 +43,19 @@ if TYPE_CHECKING:
 
 _SHIPPING = threading.Lock()
 _SHIPPED: set[tuple[str, str]] = set()
-_COMPILED = "__pycache__"
 
 
 def ship_package(session: SparkSession, package: str, *, folder: str) -> None:
-    """Gives Spark's workers the package (or single module) as it is in ``folder`` now.
+    """Gives Spark's workers the imported package (or single module) of ``folder``, as it was imported.
 
     Each state of its files is sent once. Functions are pickled by value; the archive serves the imports that they make.
     """
-    files = sorted(_iterate_files(package, Path(folder)))
-    name, context = f"{package}-{_compute_checksum(files):08x}.zip", context_of(session)
+    name, context = f"{package}-{imported_state(package, folder):08x}.zip", context_of(session)
     with _SHIPPING:
         if (_find_application_id(session), name) not in _SHIPPED:
             archive = _package_folder() / name
             if not archive.exists():
-                _write_archive(archive, files, root=Path(folder))
+                _write_archive(archive, sorted(iterate_files(package, Path(folder))), root=Path(folder))
             if context is not None:
                 context.addPyFile(str(archive))
             else:
@@ -79,24 +76,6 @@ def _select_archive(context: SparkContext, package: str, name: str) -> None:
     includes = context._python_includes  # noqa: SLF001  there is no public way to take an archive back
     context._python_includes = [*(each for each in includes if not state.fullmatch(each)), name]  # noqa: SLF001
     context.environment = {**context.environment, f"SPARKASSETS_{package.upper()}": name}
-
-
-def _iterate_files(package: str, folder: Path) -> Iterator[Path]:
-    """The files of the package, and its folders, by which Python finds packages without ``__init__.py`` in a zip."""
-    module = folder / f"{package}.py"
-    if module.is_file() and not (folder / package).is_dir():
-        yield module
-        return
-    yield folder / package
-    yield from (each for each in (folder / package).rglob("*") if _COMPILED not in each.parts)
-
-
-def _compute_checksum(files: list[Path]) -> int:
-    """A checksum of the files' paths, sizes and times, which names a state of the package."""
-    entries = [
-        (str(each), *((each.stat().st_size, each.stat().st_mtime_ns) if each.is_file() else ())) for each in files
-    ]
-    return zlib.crc32(repr(entries).encode())
 
 
 def _write_archive(archive: Path, files: list[Path], *, root: Path) -> None:

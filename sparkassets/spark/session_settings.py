@@ -159,18 +159,22 @@ OF_RUNS = {
 }
 """Settings that runs rely on in any session, besides its time zone."""
 _DEFAULTS = {
-    "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.catalog.spark_catalog": CATALOG,
     **OF_RUNS,
 }
 _SUBMITTED_SETTINGS = {"spark.log.level": "ERROR"}
 """``spark-submit`` started the JVM without our logging configuration, so that it logs everything."""
-_LOCAL_SETTINGS = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_LOCAL_SETTINGS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+}
 _SHUFFLE_PER_CORE = 4
 _MOST_LISTED_FILES = 1000
 """Files on a disk, listed in a tenth of a second; a Spark job for 168 of them took two."""
 _JAR_SETTINGS = ("spark.jars.packages", "spark.jars", "spark.driver.extraClassPath")
+_S3_CLASS = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 _S3_PREFIX = "spark.hadoop.fs.s3a."
 _JVM_OPTIONS = "spark.driver.defaultJavaOptions"
 """Comes before ``spark.driver.extraJavaOptions``, which therefore stays as the user set it."""
@@ -194,10 +198,9 @@ def start_settings(settings: Mapping[str, str], *, name: str) -> tuple[dict[str,
     if remote:
         return conf, ClassArchive()
     if gateway.is_submitted():
-        if not gateway.has_class(EXTENSION):
-            jars = delta_jars()
-            gateway.add_jars(jars)
-            _give_to_executors(conf, installed, jars)
+        jars = _find_missing_jars({**installed, **conf})
+        gateway.add_jars(jars)
+        _give_to_executors(conf, installed, jars)
         return conf, ClassArchive()
     return conf, _configure_jvm(conf, installed, settings)
 
@@ -205,6 +208,15 @@ def start_settings(settings: Mapping[str, str], *, name: str) -> tuple[dict[str,
 def delta_jars() -> list[Path]:
     """The jars that a session gets besides Spark's own; fetched if they are not cached."""
     return fetch_delta_jars(_find_spark_home(), find_java())
+
+
+def _find_missing_jars(conf: Mapping[str, str]) -> list[Path]:
+    """The jars of Delta and, where buckets are configured, S3 that the running JVM lacks."""
+    jars = [] if gateway.has_class(EXTENSION) else delta_jars()
+    home = _find_spark_home()
+    if _lacks_s3(conf, home) and not gateway.has_class(_S3_CLASS):
+        jars += s3_jars(home, find_java())
+    return jars
 
 
 def _make_configuration(settings: Mapping[str, str], installed: Mapping[str, str], *, name: str) -> dict[str, str]:
@@ -268,7 +280,7 @@ def _configure_jvm(conf: dict[str, str], installed: Mapping[str, str], settings:
 
 def _give_to_executors(conf: dict[str, str], installed: Mapping[str, str], jars: Sequence[Path]) -> None:
     """Gives jars to a cluster's executors, which do not share the driver's class path."""
-    if not is_local({**installed, **conf}):
+    if jars and not is_local({**installed, **conf}):
         _append_to_setting(conf, installed, "spark.jars", [jar.as_uri() for jar in jars])
 
 

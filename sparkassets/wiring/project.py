@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from sparkassets.app.adapters import Adapters
+from sparkassets.authoring.packages import forget_changed_packages
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.storage_overlaps import catalog_schema
 from sparkassets.core.variables import VariableLookup, merge_requested
@@ -90,6 +91,7 @@ class Project(OpenProject):
             InputError: There is no project, or no such profile, or nothing names one of the variables.
         """
         variables = merge_requested(os.environ if env is None else env, profile=profile, given=variables or {})
+        forget_changed_packages()
         spec = load_project(Path(folder), variables, cache=find_cache_folder())
         return cls(_with_stored_columns(spec, Path(folder), variables) if tables else spec, sinks=sinks, env=variables)
 

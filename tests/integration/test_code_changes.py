@@ -79,4 +79,5 @@ def test_what_a_function_calls_changes_and_is_computed_again(spark, folder):
     rewrite(folder / "shopjobs/rates.py", "rows * 1", "rows * 2  # twice")
     summary = Project.load(folder, env={}).run(spark)
     assert [(run.asset, run.reason) for run in summary.runs] == [("weekly", "its code changed")]
+    assert held(spark, folder, "weekly") == [("26",)]
     assert Project.load(folder, env={}).run(spark).runs == ()

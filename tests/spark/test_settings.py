@@ -147,6 +147,8 @@ def test_the_executors_of_a_cluster_get_the_jars_too(tmp_path):
     conf, _ = configured(spark__master="spark://x:7077", spark__jars="/mine.jar")
     assert conf["spark.jars"] == f"/mine.jar,{(tmp_path / 'delta-spark_2.13-1.jar').as_uri()}"
     assert "spark.driver.bindAddress" not in conf
+    assert "spark.ui.enabled" not in conf
+    assert configured()[0]["spark.ui.enabled"] == "false"
 
 
 def test_the_executors_of_a_local_cluster_are_processes_of_their_own(tmp_path):
