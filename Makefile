@@ -1,7 +1,9 @@
 # `make demo` and `make test` need make, Python 3.11+ and Java 17, 21 or 25; they fetch the rest from PyPI into .venv.
 
 .DEFAULT_GOAL := help
+ifneq ($(MAKECMDGOALS),lint test-sail)  # these two `make test` runs at once
 .NOTPARALLEL:
+endif
 .PHONY: help demo docs pictures check test test-core test-sail test-spark matrix servers deep crash model lint bench peers measure schema lock release clean java always
 
 # Another Spark installation or virtual environment must not be mixed with the one made here.
@@ -58,7 +60,9 @@ pictures: java .venv/.ready
 check: .venv/.ready
 	@SINCE='$(or $(SINCE),main)' .venv/bin/python -m tests.architecture.nearest_tests $(filter-out tests/crash tests/model,$(CORE_TESTS))
 
-test: java test-core lint test-sail test-spark
+test: java test-core
+	@$(MAKE) --no-print-directory --jobs 2 lint test-sail
+	@$(MAKE) --no-print-directory test-spark
 
 test-core: .venv-core/.ready
 	@echo '== tests without Spark'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 settings.register_profile("sparkassets", deadline=None, max_examples=examples(60), derandomize=COUNT == USUAL)
 settings.load_profile("sparkassets")
 
-TOGETHER = re.compile(r".*/test_(connect|demo|s3|state_spark|registered_timetables|wheel)\.py")
-"""Modules whose tests share what takes long to make: of several processes one has them all."""
+SHARES = re.compile(r'scope="module"|^def test_\w+\([^)]*\bs3\b', re.MULTILINE)
+"""In modules whose tests share what takes long to make: of several processes one has them all."""
 
 QUICK = {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """Of few rows compiling takes the time: expressions are interpreted, and come to the same.
@@ -75,10 +76,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
     """Gives each process the next test when it has none; those of some modules as one."""
     from xdist.scheduler import LoadScopeScheduling
 
+    @cache
+    def shares(module: str) -> bool:
+        return SHARES.search((config.rootpath / module).read_text("utf-8")) is not None
+
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            module = TOGETHER.match(nodeid)
-            return module[0] if module else nodeid
+            module = nodeid.partition("::")[0]
+            return module if shares(module) else nodeid
 
     return Scheduling(config, log)
 

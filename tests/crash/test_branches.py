@@ -63,7 +63,7 @@ def test_wherever_a_branch_is_killed_what_is_promoted_is_there_once(name, tmp_pa
 
 @pytest.mark.parametrize(
     ("name", "point"),
-    [(NAMES[1], "commit:in"), (NAMES[4], "write:half"), (NAMES[2], "record:in"), (CONTINUED[0], "commit:in")],
+    [(NAMES[1], "commit:in"), (NAMES[4], "write:half"), (CONTINUED[0], "commit:in")],
 )
 def test_a_sample_of_these(name, point, tmp_path, figures):
     shop, hit = opened(tmp_path, name, figures), Random(name).randint(8, 24)  # noqa: S311  nothing to keep secret
@@ -74,7 +74,7 @@ def test_a_sample_of_these(name, point, tmp_path, figures):
     check(shop)
 
 
-@pytest.mark.parametrize("hit", [pytest.param(hit, marks=[] if hit % 40 == 7 else CRASH) for hit in range(1, MOST)])
+@pytest.mark.parametrize("hit", [pytest.param(hit, marks=[] if hit == 47 else CRASH) for hit in range(1, MOST)])
 def test_wherever_it_is_killed_a_branch_can_be_dropped_again(hit, tmp_path, figures):
     shop = opened(tmp_path, "date_range, replace", figures)
     dev = shop.code(1)

@@ -20,7 +20,7 @@ from tests.e2e.projects import stamps
 from tests.runtime.lake import inside, some_values
 from tests.runtime.test_lake import computable
 
-SAMPLE, ALL = 2, 60
+SAMPLE, ALL = 1, 60
 STEPS = 6
 LAST_HIT = 70
 

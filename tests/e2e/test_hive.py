@@ -14,7 +14,7 @@ import pytest
 from sparkassets import Project
 from tests.e2e.projects import COMMAND, environment, rows, sell, stamps, write
 
-pytestmark = [pytest.mark.spark]
+pytestmark = [pytest.mark.spark, pytest.mark.deep]
 
 CRASHING = Path(__file__).with_name("crashing.py")
 PATIENCE_SECONDS = 300
@@ -121,7 +121,6 @@ def test_tables_of_a_hive_metastore_are_made(tmp_path):
     lake.holds(*FIRST)
 
 
-@pytest.mark.deep
 def test_the_next_process_finds_them_takes_over_and_goes_on(tmp_path):
     lake = Lake(tmp_path)
     sell(tmp_path / "landed" / "sales", *FIRST)

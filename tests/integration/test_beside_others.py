@@ -8,7 +8,9 @@ from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from sparkassets.errors import SparkAssetsError
 from sparkassets.spark.failures import error_condition
@@ -30,12 +32,12 @@ WAITING = """
 
 
 @pytest.fixture
-def daily(spark, tmp_path):
+def daily(tmp_path):
     """Two days, a file each, in folders."""
     asset = table("daily", tmp_path, by="day")
     for day in (1, 2):
-        frame = spark.createDataFrame([(date(2013, 1, day), 0)], "day date, n int").coalesce(1)
-        frame.write.format("delta").partitionBy("day").mode("append").save(asset.storage.path)
+        rows = pa.table({"day": [date(2013, 1, day)], "n": pa.array([0], pa.int32())})
+        write_deltalake(asset.storage.path, rows, mode="append", partition_by=["day"])
     return asset
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 
+import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from sparkassets import Project, RunFailedError
 from sparkassets.core.instants import Duration
@@ -190,11 +191,11 @@ def test_a_restored_table_tells_what_that_changed(engine, spark, tmp_path):
     assert told(engine, log, source, 3) == [(1, "a", "insert", 4), (1, "b", "delete", 4), (3, "a", "delete", 4)]
 
 
-def late(tmp_path, orders, overlap):
+def late(tmp_path, overlap):
     inlets = {"orders": InletSpec("orders", "orders", None, read=ReadAfter("at", Duration.parse(overlap)))}
     query = "SELECT order_id, '{{ watermark.high }}' AS high FROM {{ inlets.orders }}"
     log = table("log", tmp_path, **{**sql(query), "inlets": inlets, "strategy": LatestOnly(), "write": AppendWrite()})
-    return log, table("orders", orders.path.parent)
+    return log, table("orders", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -208,12 +209,12 @@ def late(tmp_path, orders, overlap):
         ("TIMESTAMP", "1h", None, [1, 2, 3, 4]),
     ],
 )
-def test_rows_that_came_late_are_read_from_the_overlap_on(engine, spark, tmp_path, kind, overlap, low, expected):
-    orders = Orders(spark, tmp_path / "orders", columns=f"order_id INT, at {kind}")
-    given = "INSERT INTO {orders} SELECT i, CAST('2025-03-01 ' || at AS {kind}) FROM VALUES (1, '10:30:00'), "
-    given += "(2, '11:00:00'), (3, '12:00:00'), (4, '12:30:00') AS (i, at)"
-    orders(given.replace("{kind}", kind))
-    log, source = late(tmp_path, orders, overlap)
+def test_rows_that_came_late_are_read_from_the_overlap_on(engine, tmp_path, kind, overlap, low, expected):
+    times = [datetime(2025, 3, 1, *at) for at in ((10, 30), (11, 0), (12, 0), (12, 30))]  # noqa: DTZ001  of each kind
+    types = {"TIMESTAMP": pa.timestamp("us", "UTC"), "TIMESTAMP_NTZ": pa.timestamp("us"), "DATE": pa.date32()}
+    came = pa.table({"order_id": [1, 2, 3, 4], "at": pa.array(times, pa.timestamp("us")).cast(types[kind], safe=False)})
+    write_deltalake(tmp_path / "orders", came)
+    log, source = late(tmp_path, overlap)
     read = computed(engine, order(log, source, pins={"orders": newest(source, low=low)}))
     assert [number for number, _ in read] == expected
     newest_value = {"DATE": "2025-03-01", "TIMESTAMP_NTZ": "2025-03-01T12:30:00.000000"}
@@ -221,10 +222,9 @@ def test_rows_that_came_late_are_read_from_the_overlap_on(engine, spark, tmp_pat
     assert {high for _, high in read} == {max(high, low) if kind == "DATE" else high}  # a watermark never goes back
 
 
-def test_no_overlap_is_taken_off_what_is_no_time(engine, spark, tmp_path):
-    orders = Orders(spark, tmp_path / "orders", columns="order_id INT, at INT")
-    orders("INSERT INTO {orders} VALUES (1, 1)")
-    log, source = late(tmp_path, orders, "1h")
+def test_no_overlap_is_taken_off_what_is_no_time(engine, tmp_path):
+    write_deltalake(tmp_path / "orders", pa.table({"order_id": [1], "at": pa.array([1], pa.int32())}))
+    log, source = late(tmp_path, "1h")
     with pytest.raises(RunError) as refused:
         engine.compute(order(log, source, pins={"orders": newest(source, low="0")}), attempt=1)
     assert str(refused.value) == (

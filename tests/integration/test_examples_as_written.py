@@ -34,6 +34,7 @@ def add(spark, table: str, rows: list[dict]) -> None:
     frame.write.format("delta").mode("append").saveAsTable(table)
 
 
+@pytest.mark.deep
 def test_a_feed_of_changes_is_a_table_of_customers(spark, tmp_path):
     """03: columns that begin with _ are not stored; lsn orders what comes, whenever it comes."""
     folder = as_written("03_cdc_upsert", tmp_path)
@@ -139,6 +140,7 @@ def test_the_month_is_published_by_its_day_with_what_is_there(spark, tmp_path):
     assert [each.iteration.run for each in again] == [iteration.iteration.run]
 
 
+@pytest.mark.deep
 def test_every_change_is_in_the_log_once(spark, tmp_path):
     """11: inserts, updates as they became, deletions."""
     folder = as_written("11_audit_log", tmp_path)

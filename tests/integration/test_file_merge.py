@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import HistoryColumns, UpsertWrite, row_counts
-from tests.depth import deep
+from tests.depth import COUNT, USUAL, deep
 from tests.integration.orders import execute, order, rows, save, sql, table, target
 
 pytestmark = pytest.mark.spark
@@ -66,7 +66,7 @@ def test_both_leave_the_same_rows(engine, spark, tmp_path, kind, layout, seed):
     twins, drawn = Twins(engine, spark, tmp_path, KINDS[kind], partitioned_by=layout), random.Random(seed)  # noqa: S311  no secret
     twins.run([(key, "a", "first", 0, "u") for key in range(0, 40, 2)])
     last = []
-    for _ in range(3):
+    for _ in range(3 if COUNT > USUAL else 2):
         last = batch(drawn, 20)
         driver, delta = twins.run(last)
         assert driver == delta

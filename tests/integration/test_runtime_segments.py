@@ -10,6 +10,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from sparkassets import Project
 from sparkassets.core.partitions import NOTHING
+from tests.depth import deep
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "07_model_per_customer"
 FIT = """
@@ -98,7 +99,7 @@ DAILY = (
 )
 
 
-@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.parametrize("most", [deep(1), 2])
 def test_no_run_leaves_out_rows_of_segments_that_nobody_knows(spark, folder, most):
     project, expected = project_of(folder, DAILY.replace("MOST", str(most))), {}
 

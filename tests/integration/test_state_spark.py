@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.state import maintenance
 from sparkassets.state.delta_store import DeltaStore
 
 pytestmark = pytest.mark.spark
@@ -16,21 +17,24 @@ AT = datetime(2025, 3, 21, 6, 0, 0, 250000, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def state(tmp_path_factory):
-    """450 commits, merged, with its oldest log entries gone, and a snapshot."""
+    """120 commits, merged, with its oldest log entries gone, and a snapshot."""
     folder = tmp_path_factory.mktemp("state")
     store = DeltaStore(str(folder))
     store.create(project="p")
     commit = 0
-    for seq in range(1, 451):
-        kind = "success" if seq % 3 == 0 else "event"
-        store.append(
-            [JournalRow(seq, AT, "d", kind, "flüge", None, None, None, (seq, 900), (seq + 1, 901))], after=commit
-        )
-        if seq % 50 == 0:
-            store.maintain()
-        commit, _ = store.read_after(seq)
-    store.save_snapshot([SnapshotRow("b", None, None, 440, 1)], seq=440)
-    store.save_snapshot([SnapshotRow("a", None, None, 450, 1, (5,), (9,), ("x",), (5,), (6,), (7,))], seq=450)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(maintenance, "LOG_KEPT", 40)
+        patch.setattr(maintenance, "TIDY_EVERY", 50)
+        for seq in range(1, 121):
+            kind = "success" if seq % 3 == 0 else "event"
+            store.append(
+                [JournalRow(seq, AT, "d", kind, "flüge", None, None, None, (seq, 900), (seq + 1, 901))], after=commit
+            )
+            if seq % 20 == 0:
+                store.maintain()
+            commit, _ = store.read_after(seq)
+    store.save_snapshot([SnapshotRow("b", None, None, 110, 1)], seq=110)
+    store.save_snapshot([SnapshotRow("a", None, None, 120, 1, (5,), (9,), ("x",), (5,), (6,), (7,))], seq=120)
     assert not (folder / "journal" / "_delta_log" / f"{0:020d}.json").exists()
     return folder
 
@@ -50,19 +54,19 @@ def test_the_journal(spark):
     (found,) = spark.sql(
         "SELECT count(*) n, count(DISTINCT seq) d, min(seq) a, max(seq) z, min(at) t FROM journal"
     ).collect()
-    assert (found.n, found.d, found.a, found.z) == (450, 450, 1, 450)
+    assert (found.n, found.d, found.a, found.z) == (120, 120, 1, 120)
     assert found.t.astimezone(UTC) == AT
     rows = spark.sql(
-        "SELECT seq, asset, run, starts, ends FROM journal WHERE kind = 'success' AND seq > 444 ORDER BY seq"
+        "SELECT seq, asset, run, starts, ends FROM journal WHERE kind = 'success' AND seq > 114 ORDER BY seq"
     ).collect()
     assert [tuple(row) for row in rows] == [
-        (447, "flüge", None, [447, 900], [448, 901]),
-        (450, "flüge", None, [450, 900], [451, 901]),
+        (117, "flüge", None, [117, 900], [118, 901]),
+        (120, "flüge", None, [120, 900], [121, 901]),
     ]
     seconds = spark.sql(
         "SELECT sum(r.ends - r.starts) FROM (SELECT explode(arrays_zip(starts, ends)) r FROM journal)"
     ).first()
-    assert seconds[0] == 900
+    assert seconds[0] == 240
 
 
 @pytest.mark.usefixtures("views")
@@ -72,7 +76,7 @@ def test_the_watermarks(spark):
         "asset": "a",
         "uri": None,
         "segment": None,
-        "seq": 450,
+        "seq": 120,
         "commit": 1,
         "starts": [5],
         "ends": [9],

@@ -16,6 +16,7 @@ from sparkassets import Project
 from sparkassets.errors import RunError, SourceChangedError
 from sparkassets.runtime.progress import RunFailedError
 from sparkassets.spark.inlet_reader import read_tables
+from tests.depth import deep
 from tests.integration import catalogs
 
 pytestmark = pytest.mark.spark
@@ -109,6 +110,10 @@ def lake(request, spark, folder):
         yield found
 
 
+ONE = pytest.mark.parametrize("lake", ["path", deep("name")], indirect=True)
+"""What goes by the plan, once a table's place is known, alike for both."""
+
+
 def fill(lake: Folders) -> None:
     for region in ("de", "fr", "nl"):
         lake.add(region, 1)
@@ -151,6 +156,7 @@ def test_exactly_the_segments_of_changed_tables_are_computed(spark, folder, lake
     assert rows(folder, "totals") == [("be", 7), ("de", 3), ("nl", 6)]
 
 
+@ONE
 def test_a_fixed_list_leaves_other_tables_out(spark, folder, lake):
     project = load(folder, lake, TOTALS, segments="[de, nl]")
     assert ran(project.run(spark)) == [("totals", ("de", "nl"), "success")]
@@ -159,6 +165,7 @@ def test_a_fixed_list_leaves_other_tables_out(spark, folder, lake):
     assert ran(project.run(spark)) == [("totals", ("fr",), "success")]
 
 
+@ONE
 def test_all_tables_are_read_as_one_with_the_columns_of_all(spark, folder, lake):
     lake.add("nl", 2, note=["new"])
     project = load(folder, lake, EVERYTHING)
@@ -192,6 +199,7 @@ def test_no_tables_have_the_declared_columns(spark, folder, lake):
     assert read_tables(spark, declared, {}).dtypes == [("x", "bigint"), ("region", "string")]
 
 
+@ONE
 def test_only_newer_rows_of_all_tables_are_read(spark, folder, lake):
     """One watermark over all of them: also of a table that is new."""
     lake.add("nl", 2)

@@ -386,7 +386,9 @@ def passes(
     return sum(number > before for number in queries(spark))
 
 
-@pytest.mark.parametrize("write", [None, UpsertWrite(("place",)), UpsertWrite(("place",), newest_by=("n",))], ids=str)
+@pytest.mark.parametrize(
+    "write", [None, UpsertWrite(("place",)), deep(UpsertWrite(("place",), newest_by=("n",)))], ids=str
+)
 def test_rules_cost_one_query_however_rows_land_and_these_are_staged_once(spark, engine, tmp_path, monkeypatch, write):
     of, written = {"write": write} if write else {}, []
     stages = ScratchRows.write_rows

@@ -50,7 +50,7 @@ PIECES = [
         "del asset\n",
     ),
 ]
-COUNT = int(os.environ.get("FUZZ_COUNT", "60"))
+COUNT = int(os.environ.get("FUZZ_COUNT", "32"))
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
 
 

@@ -16,7 +16,7 @@ from tests.builders import days
 from tests.runtime.adder import PROJECT
 from tests.runtime.fakes import World
 
-ADDERS, EACH = 4, 40
+ADDERS, EACH = 4, 28
 
 
 def test_all_events_of_four_processes_are_accounted_for(tmp_path):

@@ -100,7 +100,7 @@ class Declared(History):
         }
 
 
-@histories(40)
+@histories(25)
 @given(seed=st.integers(0, 2**32))
 def test_what_is_promoted_is_what_the_changed_code_makes_on_the_base(*, seed: int) -> None:
     beside, directly = (Declared(Random(seed)) for _ in range(2))  # noqa: S311  a history

@@ -13,6 +13,7 @@ from deltalake.exceptions import DeltaError
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError, StateError
+from sparkassets.state import maintenance, numbered_table
 from sparkassets.state.delta_store import DeltaStore
 
 AT = datetime(2025, 3, 21, tzinfo=UTC)
@@ -152,10 +153,14 @@ def test_a_write_that_fails_changes_nothing(state, store):
     assert runs(state) == ["ours", "ours"]
 
 
-def test_a_driver_that_slept_through_its_own_commits_answer(state, store):
+def test_a_driver_that_slept_through_its_own_commits_answer(state, store, monkeypatch):
+    for module in (maintenance, numbered_table):
+        monkeypatch.setattr(module, "LOG_KEPT", 20)
+    monkeypatch.setattr(maintenance, "TIDY_EVERY", 20)
+
     def sleep() -> None:
-        for _ in range(5):
-            other(state, 70)()
+        for _ in range(3):
+            other(state, 25)()
         lost = state / "journal" / "_delta_log" / f"{2:020d}.json"
         assert not lost.exists()
 

@@ -138,27 +138,29 @@ class TestMerging:
 
 
 class TestLog:
-    def test_entries_and_checkpoints_are_held_and_who_slept_through_many_commits_goes_on(self, state):
+    def test_entries_and_checkpoints_are_held_and_who_slept_through_many_commits_goes_on(self, state, monkeypatch):
+        monkeypatch.setattr(maintenance, "LOG_KEPT", 50)
+        monkeypatch.setattr(maintenance, "TIDY_EVERY", 25)
         sleeper = DeltaStore(str(state))
         sleeper.read_image(project="p")
         store = DeltaStore(str(state))
-        for _ in range(11):
-            append(store, 50)
+        for _ in range(7):
+            append(store, 25)
             store.maintain()
         names = sorted(path.name for path in (state / "journal" / "_delta_log").iterdir())
-        assert len(names) < 360
+        assert len(names) < 120
         checkpoints = [int(name[:20]) for name in names if "checkpoint.parquet" in name]
         newest = DeltaTable(str(state / "journal")).version()
         assert newest - checkpoints[-1] < 40
         assert checkpoints[0] == int(names[0][:20]) > 1
-        assert checkpoints[0] <= newest - 200
-        assert seqs(state) == list(range(1, 551))
+        assert checkpoints[0] <= newest - 50
+        assert seqs(state) == list(range(1, 176))
         with pytest.raises(JournalConflictError):
             sleeper.append([JournalRow(1, AT, "d", "event")], after=0)
         commit, rows = sleeper.read_after(0)
-        assert [row.seq for row in rows] == list(range(1, 551))
-        sleeper.append([JournalRow(551, AT, "d", "event")], after=commit)
-        assert seqs(state)[-1] == 551
+        assert [row.seq for row in rows] == list(range(1, 176))
+        sleeper.append([JournalRow(176, AT, "d", "event")], after=commit)
+        assert seqs(state)[-1] == 176
 
     @pytest.mark.deep
     def test_the_log_of_the_snapshots_is_held(self, state):

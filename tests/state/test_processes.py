@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from sparkassets.state.delta_store import DeltaStore
-from tests.depth import deep
+from tests.depth import COUNT, USUAL, deep
 
+TURNS = 4 if COUNT > USUAL else 2
 SCRIPT = Path(__file__).with_name("worker.py")
 
 
@@ -84,17 +85,17 @@ def test_four_that_append_while_two_others_merge(state):
     watcher = DeltaStore(state)
     watcher.read_image(project="p")
     merging = [Worker("maintain", state, str(number)) for number in range(2)]
-    appending = [Worker("append", state, f"driver{number}", 25) for number in range(4)]
+    appending = [Worker("append", state, f"driver{number}", 12) for number in range(4)]
     acknowledged = [run for worker in appending for run in worker.finish()]
     for worker in merging:
         worker.kill()
-    assert len(acknowledged) == 100
+    assert len(acknowledged) == 48
     check(state, acknowledged)
     commit, rows = watcher.read_after(0)
-    assert [row.seq for row in rows] == list(range(1, 101))
+    assert [row.seq for row in rows] == list(range(1, 49))
     watcher.maintain()
     assert watcher.read_after(0)[1] == rows
-    assert watcher.read_after(100)[0] >= commit
+    assert watcher.read_after(48)[0] >= commit
 
 
 @pytest.mark.parametrize("seed", [1, deep(2)])
@@ -103,7 +104,7 @@ def test_drivers_killed_at_any_moment(state, seed):
     survivor = DeltaStore(state)
     acknowledged: list[str] = []
     killed = 0
-    for turn in range(4):
+    for turn in range(TURNS):
         workers = [Worker("live", state, f"{turn}-{number}") for number in range(2)]
         for worker in workers:
             worker.at_work()
