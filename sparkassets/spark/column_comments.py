@@ -59,7 +59,7 @@ def update_comments(
     with mark_commits(session, layout) as marked:
         for name, text in comments.items():
             column = f"ALTER TABLE {table_sql(location_of(asset))} ALTER COLUMN {sqltext.name(name)}"
-            marked.sql(f"{column} COMMENT {_literal(text)}")
+            (marked or session).sql(f"{column} COMMENT {_literal(text)}")
 
 
 def _comment(field: Any) -> str | None:  # noqa: ANN401  a column of Spark's

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.ports import CommitMarker
+from sparkassets.spark.failures import is_lacking
 from sparkassets.spark.own_session import open_brief_session
 
 if TYPE_CHECKING:
@@ -54,11 +55,28 @@ def has_no_rows(commit: Mapping[str, Any]) -> bool:
 
 
 @contextlib.contextmanager
-def mark_commits(session: SparkSession, marker: CommitMarker) -> Iterator[SparkSession]:
-    """A session like this one, whose commits carry the marker while the context lasts."""
+def mark_commits(session: SparkSession, marker: CommitMarker) -> Iterator[SparkSession | None]:
+    """A session like this one, whose commits carry the marker while the context lasts.
+
+    None where the session cannot be copied, so that commits of other runs would carry it, too; or does not take the
+    setting, as on serverless compute.
+    """
     with open_brief_session(session) as marked:
-        marked.conf.set(_USER_METADATA, format_marker(marker))
+        if marked is session or not _set_marker(marked, marker):
+            yield None
+            return
         try:
             yield marked
         finally:
             marked.conf.unset(_USER_METADATA)
+
+
+def _set_marker(session: SparkSession, marker: CommitMarker) -> bool:
+    """Whether the session takes the marker for its commits."""
+    try:
+        session.conf.set(_USER_METADATA, format_marker(marker))
+    except Exception as error:
+        if is_lacking(error):
+            return False
+        raise
+    return True

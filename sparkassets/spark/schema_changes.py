@@ -84,12 +84,12 @@ def restore_statements(
 
 
 def run_alterations(session: SparkSession, statements: Sequence[str], marker: CommitMarker) -> None:
-    """Runs statements that change no rows, in commits marked as the run's."""
+    """Runs statements that change no rows, in commits that are marked as the run's wherever the session takes that."""
     if not statements:
         return
     with mark_commits(session, replace(marker, kind="layout", version=0)) as marked:
         for statement in statements:
-            marked.sql(statement)
+            (marked or session).sql(statement)
 
 
 def _needs_replacing(differences: SchemaDifferences) -> bool:

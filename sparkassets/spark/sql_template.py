@@ -26,6 +26,7 @@ from sparkassets.spark.author_values import for_author
 from sparkassets.spark.capabilities import capabilities_of
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import run_error
+from sparkassets.spark.own_session import setting
 from sparkassets.spark.table_locations import location_of, table_sql
 from sparkassets.spark.versions import from_arrow
 
@@ -164,7 +165,7 @@ def render_body(body: SqlBody, relations: TemplateRelations[Any], *, double_quot
 def _has_double_quoted_names(session: SparkSession) -> bool:
     """Whether the session's parser reads double quotes as names."""
     settings = ("spark.sql.ansi.enabled", "spark.sql.ansi.doubleQuotedIdentifiers")
-    return all(session.conf.get(each) == "true" for each in settings)
+    return all(setting(session, each) == "true" for each in settings)
 
 
 def _find_template_line(error: BaseException, body: SqlBody) -> int:

@@ -6,6 +6,7 @@ The rest of this package is written as for any of them. Which versions are taken
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from sparkassets.spark import gateway, sqltext
@@ -25,8 +26,13 @@ def lacks_ansi(session: SparkSession) -> bool:
 
 
 def takes_connect() -> bool:
-    """Whether the client of Spark Connect can do what runs need: that of 3.5 takes no frames in SQL."""
-    return _has_arrow_frames()
+    """Whether the client of Spark Connect can do what runs need: frames in SQL, which that of 3.5 takes none of.
+
+    Clients of Databricks are asked likewise: theirs of Spark 3.5 have some of Spark 4.0.
+    """
+    from pyspark.sql.connect.session import SparkSession
+
+    return "**" in str(signature(SparkSession.sql)) and _takes_arrow(SparkSession)
 
 
 def list_settings(session: SparkSession) -> Mapping[str, str]:
@@ -57,7 +63,7 @@ def from_arrow(session: SparkSession, table: pa.Table, schema: StructType | None
     """
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-    if _has_arrow_frames():
+    if _takes_arrow(type(session)):
         return session.createDataFrame(table, schema)
     wanted = schema or from_arrow_schema(table.schema)
     return _make_frame(session, table.cast(to_arrow_schema(wanted)), wanted)
@@ -81,18 +87,20 @@ def rebalance(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
     from pyspark.sql import functions as sql
 
     names = [sqltext.name(column) for column in columns]
-    if _has_arrow_frames():  # Spark 3.5 takes a hint's text for a literal, and no column of Python's
-        return frame.hint("rebalance", *names)
     older: Any = frame
+    if not hasattr(older, "_jdf") or not lacks_ansi(frame.sparkSession):
+        return frame.hint("rebalance", *names)
+    # Spark 3.5 takes a hint's text for a literal, and no column of Python's
     hint_columns = older._jseq([sql.col(name)._jc.expr() for name in names])  # noqa: SLF001 - no public way
     return DataFrame(older._jdf.hint("rebalance", hint_columns), frame.sparkSession)  # noqa: SLF001 - likewise
 
 
-def _has_arrow_frames() -> bool:
-    """Whether frames are made of Arrow tables and give them back: since Spark 4.0, like what else is asked by this."""
-    from pyspark.sql import DataFrame
+def _takes_arrow(kind: type[SparkSession]) -> bool:
+    """Whether frames are made of Arrow tables: since Spark 4.0.
 
-    return hasattr(DataFrame, "toArrow")
+    That they give them back (`DataFrame.toArrow`) proves nothing: on Databricks they do since runtime 15.3.
+    """
+    return "pa.Table" in str(signature(kind.createDataFrame))
 
 
 def dataset_of(frame: Any, plan: Any) -> Any:  # noqa: ANN401 - of the JVM

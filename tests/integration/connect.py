@@ -37,6 +37,7 @@ from sparkassets.spark.engine import SparkEngine
 from sparkassets.spark.own_session import open_brief_session
 from sparkassets.wiring import Project
 from tests.contracts.target_contract import TargetContract
+from tests.integration.databricks_sessions import SESSIONS, limited
 from tests.integration.orders import execute, order, project, sql, table
 from tests.integration.test_target_contract import PathTable
 
@@ -234,6 +235,39 @@ def lacking(client: Client) -> Any:
     return told
 
 
+def databricks(client: Client) -> Any:
+    """By each kind of session: a project whose state and tables are in the catalog, twice; what fails says why."""
+    kept = {key: client.session.conf.get(key) for key in client.given}
+    client.session.conf.set(ZONE, "UTC")  # as there
+    told = {}
+    for name in ("serverless-env-4", "dbr-17.3-standard"):
+        schema = name.translate(str.maketrans("-.", "__"))
+        client.session.sql(f"CREATE SCHEMA {schema}")
+        client.session.sql(f"CREATE TABLE {schema}.landed (id BIGINT, name STRING, day DATE) USING delta")
+        home = write_project(client.folder / schema, {key: text.format(schema) for key, text in NAMED.items()})
+        with limited(SESSIONS[name]):
+            told[name] = [
+                _land_and_run(client, home, schema, each) for each in ("(1, 'a', 1), (9, 'x', 1)", "(2, 'b', 2)")
+            ]
+        told[name].append(
+            {each: _rows_of(client, f"{schema}.{each}") for each in ("daily", "daily_quarantine", "log", "total")}
+        )
+    for key, value in kept.items():
+        client.session.conf.set(key, value)
+    return told
+
+
+def _land_and_run(client: Client, home: Path, schema: str, landed: str) -> Any:
+    values = f"SELECT id, name, date_add(DATE'2013-01-01', day - 1) FROM VALUES {landed} AS v(id, name, day)"  # noqa: S608  of this file
+    client.session.sql(f"INSERT INTO {schema}.landed {values}").collect()
+    ran = Project.load(home).run(client.session, check=False)
+    return sorted((run.asset, run.status, run.error) for run in ran.runs)
+
+
+def _rows_of(client: Client, table: str) -> list[Any]:
+    return sorted([str(value) for value in row][:2] for row in client.session.table(table).collect())
+
+
 def _serverless(client: Client, name: str) -> Any:
     """A partition is replaced, and a key that is there is merged, by an engine of its own."""
     engine = SparkEngine(project(), client.session)
@@ -257,6 +291,7 @@ def write_project(home: Path, files: Mapping[str, str]) -> Path:
     """A project in a folder of its own."""
     home.mkdir()
     for name, text in files.items():
+        (home / name).parent.mkdir(exist_ok=True)
         (home / name).write_text(text, "utf-8")
     return home
 
@@ -272,8 +307,47 @@ LEDGER = {
     "two.yml": f"asset: two\ninlets: [one]\nsql: {LONG}\n",
 }
 
+NAMED = {
+    "project.yml": (
+        "project: named\nassets: [.]\npython: [tasks]\nstate: {{catalog: spark_catalog, schema: {0}_state}}\n"
+        "defaults: {{retries: 0}}\n"
+    ),
+    "landed.yml": "asset: landed\nsource: true\ntable: {0}.landed\npartition: {{by: day, column: day}}\n",
+    "daily.yml": """
+asset: daily
+table: {0}.daily
+partition: {{by: day, column: day}}
+columns: {{id: {{type: bigint, description: A number}}, name: string, day: date}}
+validations: [{{range: {{id: {{max: 5}}}}, severity: quarantine}}]
+sql: SELECT id, name, day FROM {{{{ inlets.landed }}}} JOIN {{{{ partitions }}}} USING (day)
+""",
+    "log.yml": """
+asset: log
+table: {0}.log
+write: append
+inlets: {{landed: {{read: {{after: id}}}}}}
+sql: SELECT id, name FROM {{{{ inlets.landed }}}}
+""",
+    "total.yml": "asset: total\ntable: {0}.total\npython: tasks.work:total\n",
+    "people.yml": """
+asset: people
+table: {0}.people
+inlets: {{landed: {{read: changes}}}}
+write: {{upsert: {{keys: [id]}}}}
+sql: SELECT id, name FROM {{{{ inlets.landed }}}}
+""",
+    "tasks/__init__.py": "",
+    "tasks/work.py": """
+import pandas as pd
+
+
+def total(daily: pd.DataFrame):
+    return daily.groupby("day", as_index=False)["id"].sum()
+""",
+}
+
 PARTS: Mapping[str, Callable[[Client], Any]] = {
-    each.__name__: each for each in (demo, shop, rows, fences, timeouts, cancelling, command, lacking)
+    each.__name__: each for each in (demo, shop, rows, fences, timeouts, cancelling, command, lacking, databricks)
 }
 
 

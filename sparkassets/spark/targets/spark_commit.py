@@ -101,13 +101,18 @@ def fence(
         FenceConflictError: Somebody committed meanwhile.
     """
     require_commits(session, asset.name)
-    location = location_of(asset)
-    creates = table is None and location.table  # of which Delta takes what it is told from a session alone
+    location, layout = location_of(asset), layout_of(asset, schema, table)
+    properties = spark_properties(asset) if table is None else {}
+    exists, creates = table is not None, table is None and location.table
     try:
+        # Of a new table in a catalog, Delta takes the marker from a session alone
         with mark_commits(session, marker) if creates else nullcontext(session) as marked:
-            layout = layout_of(asset, schema, table)
-            options = {**marker_options(marker), **(spark_properties(asset) if table is None else {})}
-            save_rows(location, marked.createDataFrame([], schema), options, layout=layout, exists=table is not None)
+            if marked is None:
+                save_rows(location, session.createDataFrame([], schema), properties, layout=layout, exists=False)
+                exists = True
+            rows = (marked or session).createDataFrame([], schema)
+            options = {**marker_options(marker), **({} if exists else properties)}
+            save_rows(location, rows, options, layout=layout, exists=exists)
     except Exception as error:
         if is_conflict(error) or error_condition(error) in _CREATED_CONDITIONS:
             raise FenceConflictError(

@@ -1,0 +1,58 @@
+"""Dedicated clusters of Databricks as fakes: a classic session whose own protocol commits files, so Spark commits.
+
+Sessions of Spark Connect, as on standard clusters and serverless, are in test_connect.
+"""
+
+from __future__ import annotations
+
+import pytest
+from deltalake import DeltaTable
+
+from sparkassets.core.strategies import LatestOnly
+from sparkassets.core.writes import UpsertWrite
+from tests.integration import orders
+from tests.integration.databricks_sessions import SESSIONS, limited
+from tests.integration.orders import execute, order, sql
+from tests.integration.test_target_contract import WHERE_SPARK_COMMITS, PathTable
+
+pytestmark = pytest.mark.spark
+DEDICATED = [name for name, limits in SESSIONS.items() if not limits.connect]
+
+
+@pytest.fixture(params=DEDICATED[:1])
+def dedicated(request, monkeypatch):
+    monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", request.param.split("-")[1])
+    with limited(SESSIONS[request.param]):
+        yield
+
+
+@pytest.mark.usefixtures("dedicated")
+@pytest.mark.parametrize("promised", WHERE_SPARK_COMMITS, ids=lambda each: each.__name__)
+def test_a_target_keeps_its_promises(engine, spark, tmp_path, promised):
+    table = PathTable(engine, spark, tmp_path, commit="auto")
+    promised(table)
+    writers = {each["engineInfo"].partition(":")[0] for each in DeltaTable(table.asset.storage.path).history()}
+    assert not [each for each in writers if "delta-rs" in each]
+
+
+@pytest.mark.usefixtures("dedicated")
+def test_keys_are_merged_and_days_replaced(engine, spark, tmp_path):
+    people = orders.table(
+        "people",
+        tmp_path,
+        write=UpsertWrite(("id",)),
+        strategy=LatestOnly(),
+        **sql("SELECT 1L AS id, '{{ run_id }}' AS run"),
+    )
+    daily = orders.table("daily", tmp_path, by="day", **sql("SELECT day FROM {{ partitions }}"))
+    first, second = order(people), order(people)
+    for run in (first, second, order(daily, keys="2013-01-01..2013-01-02"), order(daily, keys="2013-01-02")):
+        execute(engine, run)
+    assert orders.rows(spark, people) == [(1, second.run)]
+    assert [str(day) for (day,) in orders.rows(spark, daily)] == ["2013-01-01", "2013-01-02"]
+
+
+def test_every_kind_says_where_it_stands():
+    assert all(
+        each.sources and all(source.startswith("https://") for source in each.sources) for each in SESSIONS.values()
+    )
