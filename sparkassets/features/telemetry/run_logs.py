@@ -5,6 +5,7 @@ A run computes in threads that have its name; output of threads that its functio
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
@@ -14,7 +15,7 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
 
 if TYPE_CHECKING:
     from sparkassets.core.journal.state import State
@@ -218,7 +219,17 @@ def append(path: Path, text: str) -> None:
         OSError: It cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o750)
-    with open(path, "a", encoding="utf-8", errors="backslashreplace", opener=_private) as file:
+    try:
+        _write(path, text, mode="a")
+    except OSError as error:
+        if error.errno != errno.ESPIPE:
+            raise
+        earlier = path.read_text(encoding="utf-8") if path.exists() else ""
+        _write(path, f"{earlier}{text}", mode="w")  # a volume of Databricks takes whole files only
+
+
+def _write(path: Path, text: str, *, mode: Literal["a", "w"]) -> None:
+    with open(path, mode, encoding="utf-8", errors="backslashreplace", opener=_private) as file:
         file.write(text)
 
 

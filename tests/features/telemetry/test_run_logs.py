@@ -1,5 +1,6 @@
 """What runs print and log: each in a file of its own, without secrets, bounded, and everything put back."""
 
+import errno
 import logging
 import sys
 import threading
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from sparkassets.features.telemetry import run_logs
 from sparkassets.features.telemetry.run_logs import LOG_CHARACTERS, RunLogs, remove_old_logs
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
@@ -132,6 +134,21 @@ def test_a_folder_that_cannot_be_written_to_fails_no_run(tmp_path):
     driving = w.opened()
     driving.events.watch(RunLogs(tmp_path / "logs", variables={}))
     assert driving.run().ok
+
+
+def test_where_nothing_can_be_appended_the_log_is_written_anew(tmp_path, monkeypatch):
+    """A volume of Databricks: it refuses to seek to the end."""
+    write = run_logs._write
+
+    def write_whole(path, text, *, mode):
+        if mode == "a":
+            raise OSError(errno.ESPIPE, "Illegal seek")
+        write(path, text, mode=mode)
+
+    monkeypatch.setattr(run_logs, "_write", write_whole)
+    for text in ("one\n", "two\n"):
+        run_logs.append(tmp_path / "logs" / "a.log", text)
+    assert (tmp_path / "logs" / "a.log").read_text() == "one\ntwo\n"
 
 
 def test_what_a_driver_runs_is_heard(tmp_path):
