@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
 
 from sparkassets.cli.options import name_select_option, open_project, variables
 from sparkassets.core.credentials import secret_in_text
 from sparkassets.core.crons.cron import expand
 from sparkassets.core.instants import Duration, find_zone
 from sparkassets.core.phrases import escape_unwritable, few, listing
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.selection import select_assets
 from sparkassets.core.timetables.ticks import AS_CRONS
@@ -25,11 +25,14 @@ from sparkassets.features.deploy import (
     DeploymentSpec,
     Kind,
     ProjectWheel,
+    Tasks,
     WrittenFiles,
     build_files,
     build_wheel,
     draw_airflow_graph,
+    pin_requirements,
     requirements_of,
+    runtime_of,
     write_owned,
 )
 from sparkassets.features.deploy.owned_files import OwnedContent
@@ -37,6 +40,8 @@ from sparkassets.frozen import frozen
 from sparkassets.project.compile_trace import CompileTrace, TracedVariables
 from sparkassets.project.project_folder import compile_folder
 
+_VOLUMES = ("/Volumes/", "/dbfs/", "dbfs:/")
+"""Where Databricks mounts files that are in object stores."""
 _WHEEL_KINDS = ("databricks", "kubernetes")
 """Kinds of deployment that pack the project's folder into a wheel."""
 
@@ -51,10 +56,10 @@ class DeployRequest:
         set_variables: Variables given by ``--set``.
         timezone: Time zone of ``cron``; by default the project's.
         library: A wheel of sparkassets.
-        cluster: As in `DeploymentSpec`, like ``group`` and ``mail``.
+        cluster: As in `DeploymentSpec`, like ``environment``, ``group`` and ``mail``.
         timeout: Time after which an unfinished start is stopped.
         force: Whether to write over files that were changed by hand.
-        tasks: Whether a DAG has one task for all assets, or one for each.
+        tasks: Which tasks a DAG has.
         on: Assets and dataset URIs whose events in Airflow start the DAG.
     """
 
@@ -68,17 +73,18 @@ class DeployRequest:
     force: bool = False
     library: Path | None = None
     cluster: tuple[str, str] | None = None
+    environment: int = 4
     group: str = ""
     mail: str = ""
     timeout: str = "1d"
-    tasks: Literal["one", "assets"] = "one"
+    tasks: Tasks = "one"
     on: tuple[str, ...] = ()
 
 
 def write_deployment(kind: Kind, request: DeployRequest) -> tuple[DeploymentSpec, WrittenFiles, list[str]]:
     """Writes the files of a deployment.
 
-    Returns it, what happened to each file, and a sentence for each profile that is left out.
+    Returns it, what happened to each file, and a sentence for each profile that is left out or package that may change.
 
     Raises:
         InputError: The project cannot run there, or files were changed by hand.
@@ -92,8 +98,13 @@ def write_deployment(kind: Kind, request: DeployRequest) -> tuple[DeploymentSpec
     if kind == "kubernetes":
         _refuse_inside(project)
     elif kind == "databricks":
+        if request.cluster is None:
+            _refuse_serverless(project, selected)
         profiles, left_out = _targets(project, environment, request.set_variables)
-    wheel = _wheel(kind, project, environment, request.library) if kind in _WHEEL_KINDS else None
+    wheel: ProjectWheel | None = None
+    if kind in _WHEEL_KINDS:
+        wheel, open_requirements = _wheel(kind, project, environment, request)
+        left_out += open_requirements
     deployment = DeploymentSpec(
         project=project.name,
         folder=project.root,
@@ -109,14 +120,14 @@ def write_deployment(kind: Kind, request: DeployRequest) -> tuple[DeploymentSpec
         wheel=wheel,
         library=request.library.name if request.library is not None else "",
         cluster=request.cluster,
+        environment=request.environment,
         group=request.group,
         mail=request.mail,
         timeout=_seconds(request.timeout),
         command=(sys.executable, "-m", "sparkassets"),
     )
     if kind == "airflow":
-        task_each = request.tasks == "assets"
-        graph = draw_airflow_graph(project, selected, name=deployment.name, task_each=task_each, on=request.on)
+        graph = draw_airflow_graph(project, selected, name=deployment.name, tasks=request.tasks, on=request.on)
         deployment = replace(deployment, airflow=graph)
     files = dict(build_files(kind, deployment))
     if wheel is not None:
@@ -210,13 +221,22 @@ def _seconds(timeout: str) -> int:
     return seconds
 
 
-def _wheel(kind: Kind, project: ProjectSpec, environment: Mapping[str, str], library: Path | None) -> ProjectWheel:
-    """The wheel with the project's files; on Kubernetes its requirements include Spark, which Databricks has."""
+def _wheel(
+    kind: Kind, project: ProjectSpec, environment: Mapping[str, str], request: DeployRequest
+) -> tuple[ProjectWheel, list[str]]:
+    """The wheel with the project's files, and a sentence for each requirement whose version may change.
+
+    On Kubernetes its requirements include Spark, and the image keeps what it installs. On Databricks every job installs
+    them anew, so they are pinned.
+    """
     files = collect_files(project, environment)
-    library_requirement = "sparkassets" if library is not None else f"sparkassets=={version('sparkassets')}"
-    requirements = requirements_of(project, library_requirement, spark=kind == "kubernetes")
+    library = "sparkassets" if request.library is not None else f"sparkassets=={version('sparkassets')}"
+    requirements, notes = requirements_of(project, library, spark=kind == "kubernetes"), list[str]()
+    if kind == "databricks":
+        runtime = runtime_of(request.cluster, request.environment)
+        requirements, notes = pin_requirements(requirements, runtime=runtime)
     folder = Path(project.root).name
-    return build_wheel(project.name, files, folder=folder, base=version("sparkassets"), requires=requirements)
+    return build_wheel(project.name, files, folder=folder, base=version("sparkassets"), requires=requirements), notes
 
 
 def _targets(
@@ -245,6 +265,7 @@ def _targets(
             refused[name] = error
             continue
         _refuse_unset(profiled_project, set_variables)
+        _refuse_volumes(profiled_project)
         targets.append(name)
     if not targets:
         raise next(iter(refused.values()))
@@ -277,9 +298,46 @@ def _refuse_inside(project: ProjectSpec) -> None:
         if "://" not in place and Path(place).is_relative_to(parent):
             under = f" under profile {project.profile!r}" if project.profile else ""
             shown = os.path.relpath(place, project.root)
-            hint = "give it an absolute path or a URI, such as /Volumes/main/ops/shop or s3://lake/shop"
+            hint = "give it an absolute path or a URI, such as s3://lake/shop"
             raise InputError(
                 f"{subject}{under} is in the project's folder ({shown}), but the deployment runs elsewhere", hint=hint
+            )
+
+
+def _refuse_volumes(project: ProjectSpec) -> None:
+    """Refuses a state and tables that the driver would commit to on a volume, which has no hard links.
+
+    (https://github.com/delta-io/delta-rs/issues/2540)
+    """
+    places = {} if project.state_by_spark else {"the state": project.state}
+    places |= {
+        f"asset {each.name!r}": each.storage.path
+        for each in project.assets.values()
+        if each.source is None and each.storage is not None and each.commit != "spark" and not _is_of_code(each)
+    }
+    for subject, place in places.items():
+        if place.startswith(_VOLUMES):
+            hint = "give it a bucket, or a catalog: `state: {catalog: main, schema: ops}`, and `table:` for an asset"
+            message = f"{subject} under profile {project.profile!r} is on a volume ({place}), where nobody can commit"
+            raise InputError(f"{message} to a Delta table but Spark", hint=hint)
+
+
+def _is_of_code(asset: AssetSpec) -> bool:
+    """Whether the asset's own code writes its files."""
+    return asset.write is not None and asset.write.is_of_code
+
+
+def _refuse_serverless(project: ProjectSpec, selected: Sequence[str]) -> None:
+    """Refuses assets that a serverless session cannot compute: it takes none of the settings that they need."""
+    hint = "give it a cluster: --cluster 17.3.x-scala2.13 i3.xlarge"
+    for asset in (project.assets[name] for name in selected):
+        if asset.write is not None and asset.write.by_keys:
+            raise InputError(
+                f"asset {asset.name!r} is merged by keys, which serverless compute does not allow", hint=hint
+            )
+        if asset.spark_conf:
+            raise InputError(
+                f"asset {asset.name!r} has 'spark_conf', which serverless compute does not allow", hint=hint
             )
 
 

@@ -21,9 +21,9 @@ PROJECT = {
     "conf/project.yml": """
 project: shop
 profiles:
-  dev: {state: /Volumes/dev/ops/shop, warehouse: "s3://dev/shop"}
-  staging: {state: /Volumes/staging/ops/shop, warehouse: "s3://staging/shop"}
-  prod: {state: /Volumes/main/ops/shop, warehouse: "s3://lake/shop"}
+  dev: {state: {catalog: dev, schema: ops}, warehouse: "s3://dev/shop"}
+  staging: {state: "s3://staging/state", warehouse: "s3://staging/shop"}
+  prod: {state: "s3://lake/state", warehouse: "s3://lake/shop"}
 profile: dev
 """,
     "conf/assets/a.yml": "asset: one\nschedule: '@once'\nsql: SELECT 1 AS n\n",

@@ -80,11 +80,20 @@ _library_option = click.option(
     metavar="RUNTIME NODE_TYPE",
     help="Job cluster, such as 17.3.x-scala2.13 i3.xlarge; default: serverless.",
 )
+@click.option(
+    "--environment",
+    type=int,
+    default=4,
+    show_default=True,
+    metavar="VERSION",
+    help="Version of the serverless environment.",
+)
 @click.option("--group", default="", metavar="NAME", help="Group that may run the job and view its runs.")
 def databricks(as_json: bool, **wanted: Any) -> int:  # noqa: ANN401  the options, as `DeployRequest` has them
     """Generate a Databricks Asset Bundle: a job with one wheel task, and a target for each profile.
 
-    The project is packaged as a wheel, with a new version whenever its files change.
+    The project is packaged as a wheel, with a new version whenever its files change. It requires the exact versions
+    that are installed here, except of what the runtime brings.
     """
     return _deploy("databricks", as_json, wanted)
 
@@ -93,10 +102,10 @@ def databricks(as_json: bool, **wanted: Any) -> int:  # noqa: ANN401  the option
 @_options
 @click.option(
     "--tasks",
-    type=click.Choice(["one", "assets"]),
+    type=click.Choice(["one", "assets", "folders"]),
     default="one",
     show_default=True,
-    help="One task for all assets, or one for each, which starts a Spark of its own.",
+    help="One task for all assets, or for each asset or folder of assets; each starts a Spark of its own.",
 )
 @click.option(
     "--on",

@@ -1,15 +1,23 @@
-"""What Airflow shows of a project: a task for each asset, and the datasets whose events the two exchange."""
+"""What Airflow shows of a project: a task for each asset or folder, and the datasets whose events the two exchange."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from graphlib import CycleError, TopologicalSorter
+from pathlib import PurePosixPath
+from typing import Literal
 
 from sparkassets.core.journal.announcements import dataset_uri_of
+from sparkassets.core.phrases import listing
 from sparkassets.core.spec.asset_graph import upstream_edges
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
+
+Tasks = Literal["one", "assets", "folders"]
+"""Which tasks a DAG has: one, one for each asset, or one for the assets of each folder."""
 
 
 @frozen
@@ -17,18 +25,20 @@ class AirflowGraph:
     """The tasks of a DAG, and its datasets: from their URI in the journal to that of Airflow's asset.
 
     Attributes:
-        upstream: From each asset with a task of its own to those whose tasks come before; empty for one task for all.
+        tasks: The assets that each task runs; empty for one task for all.
+        upstream: For each task those that come before it.
         written: Datasets whose events the DAG emits.
         awaited: Datasets whose events in Airflow start it, and are recorded.
     """
 
+    tasks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     upstream: Mapping[str, Sequence[str]] = field(default_factory=dict)
     written: Mapping[str, str] = field(default_factory=dict)
     awaited: Mapping[str, str] = field(default_factory=dict)
 
 
 def draw_airflow_graph(
-    project: ProjectSpec, selected: Sequence[str], *, name: str, task_each: bool, on: Sequence[str]
+    project: ProjectSpec, selected: Sequence[str], *, name: str, tasks: Tasks, on: Sequence[str]
 ) -> AirflowGraph:
     """The graph of a DAG that runs the selected assets.
 
@@ -36,11 +46,11 @@ def draw_airflow_graph(
         project: All assets.
         selected: Names, upstream first.
         name: Of the deployment.
-        task_each: Whether each asset has a task of its own.
+        tasks: Which tasks it has.
         on: Assets or dataset URIs whose events start the DAG.
 
     Raises:
-        InputError: The DAG would start itself, or ``on`` names what is not there.
+        InputError: The DAG would start itself, ``on`` names what is not there, or two folders read each other.
     """
     written = {
         asset.uri: _airflow_uri(asset.uri, name, asset.name)
@@ -51,7 +61,29 @@ def draw_airflow_graph(
     if itself := next((target for target in on if dataset_uri_of(project, target) in written), None):
         hint = "name a source, or a dataset that others write"
         raise InputError(f"--on {itself}: the DAG computes it, and would start itself", hint=hint)
-    return AirflowGraph(_find_upstream_tasks(project, selected) if task_each else {}, written, awaited)
+    if tasks == "one":
+        return AirflowGraph({}, {}, written, awaited)
+    above = _find_upstream_assets(project, selected)
+    task_of = {each: each if tasks == "assets" else _folder_of(project, each) for each in above}
+    members = {task: tuple(each for each in above if task_of[each] == task) for task in task_of.values()}
+    upstream = {
+        task: tuple(
+            dict.fromkeys(task_of[each] for member in inside for each in above[member] if task_of[each] != task)
+        )
+        for task, inside in members.items()
+    }
+    try:
+        order = tuple(TopologicalSorter(upstream).static_order())
+    except CycleError as error:
+        folders = listing(list(dict.fromkeys(error.args[1])), last="and")
+        raise InputError(f"--tasks folders: {folders} read each other", hint="take --tasks assets") from None
+    return AirflowGraph({task: members[task] for task in order}, upstream, written, awaited)
+
+
+def _folder_of(project: ProjectSpec, asset: str) -> str:
+    """The folder of an asset's file, as the name of a task."""
+    parts = PurePosixPath(project.assets[asset].file).parent.parts
+    return re.sub(r"[^\w.-]", "_", ".".join(parts)) or project.name
 
 
 def _airflow_uri(uri: str, name: str, asset: str) -> str:
@@ -59,7 +91,7 @@ def _airflow_uri(uri: str, name: str, asset: str) -> str:
     return uri if "://" in uri else f"x-sparkassets://{name}/{asset}"
 
 
-def _find_upstream_tasks(project: ProjectSpec, selected: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def _find_upstream_assets(project: ProjectSpec, selected: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """The assets with runs of their own, upstream first, each with those that it follows, also by way of others."""
     edges = upstream_edges(project.assets)
     runs = [each for each in selected if project.assets[each].source is None and not project.assets[each].maker]

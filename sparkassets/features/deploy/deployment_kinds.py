@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from sparkassets.core.crons.cron import LAST, DayFields, expand
 from sparkassets.errors import InputError
 from sparkassets.features.deploy.airflow_graph import AirflowGraph
 from sparkassets.features.deploy.owned_files import OwnedContent
+from sparkassets.features.deploy.pins import runtime_of
 from sparkassets.features.deploy.wheel import ProjectWheel
 from sparkassets.frozen import frozen
 
@@ -104,7 +104,7 @@ Kind = Literal["databricks", "airflow", "kubernetes", "cron", "systemd"]
 _FilesByPath = dict[str, OwnedContent]
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _OLDEST_RUNTIME: Final = 15
-"""Major version of the first Databricks Runtime with Python 3.11; 13.3 has Spark 3.4 besides."""
+"""Major version of the first Databricks Runtime with Python 3.11."""
 _START_OF_TIME: Final = 2025
 """A past year, so that the first start is due at the next tick."""
 
@@ -130,6 +130,7 @@ class DeploymentSpec:
         timeout: Seconds after which an unfinished start is stopped.
         mail: Address notified of a failed start; empty for none.
         cluster: Runtime and node type of a job cluster; None for serverless.
+        environment: Version of the serverless environment.
         group: Group that may start and see the job; empty for none.
         command: The command that starts sparkassets on this machine.
         airflow: The tasks and datasets of a DAG.
@@ -151,6 +152,7 @@ class DeploymentSpec:
     timeout: int = 86_400
     mail: str = ""
     cluster: tuple[str, str] | None = None
+    environment: int = 4
     group: str = ""
     command: tuple[str, ...] = ("sparkassets",)
     airflow: AirflowGraph = AirflowGraph()
@@ -194,8 +196,7 @@ def _make_databricks(deployment: DeploymentSpec) -> _FilesByPath:
     if deployment.loop is None:
         to_quartz(deployment.cron)  # refuses a cron that Quartz cannot express
     _refuse_templates(deployment.run_command, ("${",), "Databricks")
-    if deployment.cluster is not None:
-        _refuse_runtime(deployment.cluster[0])
+    _refuse_runtime(deployment)
     return {"databricks.yml": _render_template("databricks.yml.j2", deployment, quartz=to_quartz)}
 
 
@@ -267,16 +268,18 @@ def _refuse_loop(deployment: DeploymentSpec, why: str) -> None:
         raise InputError(f"--loop: {why}", hint="leave it out, or deploy to databricks, kubernetes or systemd")
 
 
-def _refuse_runtime(runtime: str) -> None:
-    """Refuses a Databricks Runtime whose Python is too old; images of one's own have other names.
+def _refuse_runtime(deployment: DeploymentSpec) -> None:
+    """Refuses a Databricks Runtime and a serverless environment whose Python is older than 3.11.
 
     Raises:
         InputError: It is older than `_OLDEST_RUNTIME`.
     """
-    version = re.match(r"(\d+)\.(\d+|x)", runtime)
-    if version and int(version[1]) < _OLDEST_RUNTIME:
-        hint = "use 15.4.x-scala2.12 or a newer one, or leave --cluster out for serverless"
-        raise InputError(f"--cluster {runtime}: the Python of the runtime is older than 3.11", hint=hint)
+    if runtime_of(deployment.cluster, deployment.environment) < _OLDEST_RUNTIME:
+        option, named = (
+            ("--cluster", deployment.cluster[0]) if deployment.cluster else ("--environment", deployment.environment)
+        )
+        hint = "use --cluster 15.4.x-scala2.12 or a newer one, or serverless --environment 2 or a newer one"
+        raise InputError(f"{option} {named}: its Python is older than 3.11", hint=hint)
 
 
 def _refuse_templates(words: tuple[str, ...], marks: tuple[str, ...], place: str) -> None:

@@ -118,7 +118,7 @@ _SELF_LINE: Final = re.compile(r"(?:(?:-e|--editable)[ =]\s*)?\.{1,2}/?(?:\[[^\]
 _OPTIONS: Final = ("-i", "--", "-f", "-c")
 """Lines with options of pip, such as an index or constraints: they hold for this machine and are left out."""
 _ON_DATABRICKS: Final = frozenset({"pyspark", "delta-spark", "databricks-connect"})
-"""Packages that a Databricks runtime brings, or that would replace its own."""
+"""Packages that would replace a Databricks runtime's own Spark."""
 _EXTRAS: Final[Mapping[type, str]] = {WorkingDays: "calendars", TradingCalendar: "exchanges", SunTicks: "sun"}
 
 
@@ -135,15 +135,36 @@ def requirements_of(project: ProjectSpec, sparkassets: str, *, spark: bool) -> t
     """
     extras, own_requirements = implied_extras(project), list[str]()
     for text in _read_requirements(Path(project.root)):
-        match = _REQUIREMENT.fullmatch(text)
-        name = re.sub(r"[-_.]+", "-", match["name"]).lower() if match else ""
-        if match and name == "sparkassets":
-            extras |= {each.strip() for each in (match["extras"] or "").split(",") if each.strip()}
+        name, named_extras, _ = split_requirement(text)
+        if name == "sparkassets":
+            extras |= named_extras
         elif spark or name not in _ON_DATABRICKS:
             own_requirements.append(text)
     extras = extras | {"spark"} if spark else extras - {"spark"}
     name, rest = sparkassets[: len("sparkassets")], sparkassets[len("sparkassets") :]
     return (f"{name}[{','.join(sorted(extras))}]{rest}" if extras else sparkassets, *dict.fromkeys(own_requirements))
+
+
+def split_requirement(text: str) -> tuple[str, frozenset[str], str]:
+    """The name of a requirement's package as indexes write it, its extras, and what follows: versions, URL, marker.
+
+    >>> split_requirement("Typing_Extensions>=4 ; python_version > '3'")
+    ('typing-extensions', frozenset(), ">=4 ; python_version > '3'")
+    """
+    match = _REQUIREMENT.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no requirement")
+    extras = frozenset(each.strip() for each in (match["extras"] or "").split(",") if each.strip())
+    return normalize_name(match["name"]), extras, match["rest"]
+
+
+def normalize_name(package: str) -> str:
+    """The name of a package as indexes write it.
+
+    >>> normalize_name("Typing_Extensions")
+    'typing-extensions'
+    """
+    return re.sub(r"[-_.]+", "-", package).lower()
 
 
 def implied_extras(project: ProjectSpec) -> set[str]:

@@ -14,6 +14,7 @@ import stat
 import subprocess
 import sys
 import zipfile
+from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
 
@@ -29,8 +30,8 @@ assets: [assets/]
 timezone: Europe/Berlin
 profile: dev
 profiles:
-  prod: {state: /Volumes/main/ops/shop/state, warehouse: "s3://lake/shop", variables: {FROM: "s3://lake/in"}}
-  dev: {state: /Volumes/dev/ops/shop/state, warehouse: "s3://dev/shop", variables: {FROM: "s3://dev/in"}}
+  prod: {state: "s3://lake/state", warehouse: "s3://lake/shop", variables: {FROM: /Volumes/main/raw/in}}
+  dev: {state: {catalog: dev, schema: ops}, warehouse: "s3://dev/shop", variables: {FROM: "s3://dev/in"}}
 """
 ASSETS = """asset: orders
 source: csv
@@ -113,6 +114,7 @@ def test_a_bundle_has_a_target_for_each_profile_and_a_wheel_task(deploy):
         (),
         ("--loop", "60s"),
         ("--cluster", "17.3.x-scala2.13", "i3.xlarge"),
+        ("--environment", "5"),
         ("--group", "a b"),
         ("--set", "FROM=s3://x/y"),
     ],
@@ -123,6 +125,8 @@ def test_bundles_are_what_the_published_schema_allows(deploy, options):
     job = written["resources"]["jobs"]["shop"]
     assert ("continuous" in job) != ("schedule" in job)
     assert ("job_clusters" in job) != ("environments" in job)
+    if "environments" in job:
+        assert job["environments"][0]["spec"]["environment_version"] == ("5" if "--environment" in options else "4")
     if path := os.environ.get("DATABRICKS_BUNDLE_SCHEMA"):
         text = (
             Path(path).read_text().replace(r"[\\p{L}\\p{N}]", r"\\w").replace(r"\\p{L}", "[a-zA-Z]")
@@ -140,11 +144,61 @@ def test_a_runtime_that_has_the_python_is_taken(deploy, runtime):
     assert cluster["spark_version"] == runtime
 
 
-@pytest.mark.parametrize("runtime", ["14.3.x-scala2.12", "9.1.x-scala2.12"])
-def test_a_runtime_whose_python_is_too_old_is_refused(deploy, runtime):
-    code, _, err, out = deploy("databricks", "--cluster", runtime, "i3.xlarge")
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--cluster", "14.3.x-scala2.12", "m5"), "--cluster 14.3.x-scala2.12: its Python is older than 3.11"),
+        (("--cluster", "9.1.x-scala2.12", "m5"), "--cluster 9.1.x-scala2.12: its Python is older than 3.11"),
+        (("--environment", "1"), "--environment 1: its Python is older than 3.11"),
+        (("--environment", "four"), "'four' is not a valid integer"),
+    ],
+)
+def test_a_runtime_whose_python_is_too_old_is_refused(deploy, options, told):
+    code, _, err, out = deploy("databricks", *options)
     assert (code, out.exists()) == (2, False)
-    assert f"--cluster {runtime}: the Python of the runtime is older than 3.11" in err
+    assert told in err
+
+
+CHANGES = """---
+asset: landed
+source: delta
+path: ${FROM}/landed
+---
+asset: people
+inlets: {landed: {read: changes}}
+write: {upsert: {keys: [id]}}
+sql: SELECT id FROM {{ inlets.landed }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("assets", "told"),
+    [
+        (CHANGES, "asset 'people' is merged by keys, which serverless compute does not allow"),
+        ("spark_conf: {spark.sql.x: y}\n", "asset 'revenue' has 'spark_conf', which serverless compute does not allow"),
+    ],
+)
+def test_what_no_serverless_session_can_do_is_refused_without_a_cluster(deploy, project, assets, told):
+    (project / "assets/shop.yml").write_text(ASSETS + assets)
+    code, _, err, out = deploy("databricks")
+    assert (code, told in err, out.exists()) == (2, True, False), err
+    assert deploy("databricks", "--cluster", "17.3.x-scala2.13", "m5")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('"s3://lake/state"', "/Volumes/main/ops/shop", "the state under profile 'prod' is on a volume (/Volumes/"),
+        ('"s3://lake/shop"', "/dbfs/shop", "asset 'revenue' under profile 'prod' is on a volume (/dbfs/shop/revenue)"),
+    ],
+)
+def test_what_the_driver_commits_cannot_be_on_a_volume(deploy, project, old, new, told):
+    (project / "project.yml").write_text(PROFILES.replace(old, new))
+    code, _, err, out = deploy("databricks")
+    assert (code, told in err, out.exists()) == (2, True, False), err
+    by_spark = ASSETS.replace("asset: revenue\n", "asset: revenue\ncommit: spark\n")
+    (project / "assets/shop.yml").write_text(by_spark)
+    assert deploy("databricks")[0] == (2 if "state" in old else 0)
 
 
 def test_the_wheel_holds_the_project_and_what_is_beside_it(deploy):
@@ -189,7 +243,7 @@ def test_the_entry_point_of_the_wheel_is_a_command_on_the_project(deploy, projec
     assert call("plan", "{{job.parameters.x}}").returncode == 2
 
 
-LOCAL = PROFILES.replace("/Volumes/dev/ops/shop/state", "./state")
+LOCAL = PROFILES.replace("{catalog: dev, schema: ops}", "./state")
 
 
 def test_a_profile_whose_tables_are_on_this_machine_has_no_target(deploy, project):
@@ -212,7 +266,7 @@ def test_the_profile_that_is_asked_for_is_the_only_target(deploy, project):
 
 
 def test_what_would_be_lost_with_the_job_is_refused(deploy, project):
-    (project / "project.yml").write_text(LOCAL.replace('"s3://lake/in"', "in"))
+    (project / "project.yml").write_text(LOCAL.replace("/Volumes/main/raw/in", "in"))
     code, _, err, out = deploy("databricks")
     assert code == 2
     assert "the state under profile 'dev' is in the project's folder (state), but the deployment runs elsewhere" in err
@@ -323,6 +377,26 @@ def test_a_task_for_each_asset_follows_the_tasks_of_what_it_reads(deploy, projec
     assert '[runs["weekly"], runs["revenue"]] >> runs["priced"]' in text
     text = (deploy("airflow", "--tasks", "assets", "--select", "revenue,priced")[3] / "shop_dev.py").read_text()
     assert '[runs["revenue"]] >> runs["priced"]' in text  # also by way of what is left out
+
+
+def test_a_task_for_each_folder_runs_its_assets_after_those_of_what_they_read(deploy, project):
+    for folder, text in (("shop", ASSETS), ("reports/weekly", CHAIN)):
+        (project / "assets" / folder).mkdir(parents=True)
+        (project / "assets" / folder / "all.yml").write_text(text)
+    (project / "assets/shop.yml").unlink()
+    code, _, err, out = deploy("airflow", "--tasks", "folders")
+    assert code == 0, err
+    text = (out / "shop_dev.py").read_text()
+    tasks = read_dag(text)[1]
+    assert tasks == {
+        "assets.shop": ["--select", "revenue"],
+        "assets.reports.weekly": ["--select", "weekly,priced"],
+    }
+    assert '[runs["assets.shop"]] >> runs["assets.reports.weekly"]' in text
+    back = "---\nasset: back\ninlets: [priced]\nschedule: priced\nsql: SELECT * FROM {{ inlets.priced }}\n"
+    (project / "assets/shop/all.yml").write_text(ASSETS + back)
+    code, _, err, _ = deploy("airflow", "--tasks", "folders")
+    assert (code, "read each other" in err) == (2, True), err
 
 
 def test_a_dag_may_start_by_events_of_others_alone(deploy, project):
@@ -561,8 +635,9 @@ def metadata_of(out):
 def test_the_packages_of_the_project_go_with_it(deploy, project):
     listed = '[project]\nname = "x"\ndependencies = ["pandas>=2,<3", "pyspark>=4", "sparkassets[metrics]>=0.1"]\n'
     (project.parent / "pyproject.toml").write_text(listed)
-    first, *rest = metadata_of(deploy("databricks")[3])
-    assert (first.partition("==")[0], rest) == ("sparkassets[metrics]", ["pandas>=2,<3"])  # a runtime has its Spark
+    first, second, *pins = metadata_of(deploy("databricks")[3])
+    assert (first.partition("==")[0], second) == ("sparkassets[metrics]", "pandas>=2,<3")  # a runtime has its Spark
+    assert not [each for each in pins if re.match("pyspark|py4j|delta-spark", each)]
     first, *rest = metadata_of(deploy("kubernetes")[3])
     assert (first.partition("==")[0], rest) == ("sparkassets[metrics,spark]", ["pandas>=2,<3", "pyspark>=4"])
 
@@ -574,8 +649,30 @@ def test_the_packages_of_a_file_of_requirements_go_with_it(deploy, project):
         "scikit-learn==1.5 \\\n    --hash=sha256:abc  # pinned\nlib @ https://h/lib.whl ; python_version > '3.9'\n"
     )
     (project.parent / "pyproject.toml").write_text("[tool.ruff]\nline-length = 99\n")
-    found = metadata_of(deploy("databricks")[3])[1:]
+    found = metadata_of(deploy("databricks")[3])[1:4]
     assert found == ["requests", "scikit-learn==1.5", "lib @ https://h/lib.whl ; python_version > '3.9'"]
+
+
+@pytest.mark.parametrize(
+    ("options", "arrow", "brought"),
+    [
+        ((), [], "pydantic"),  # environment 4, the default
+        (("--environment", "3"), ["pyarrow==18.1.0"], "numpy"),  # the newest that goes with pandas 1.5
+        (("--cluster", "15.4.x-scala2.12", "m5"), ["pyarrow==18.1.0"], "numpy"),
+        (("--cluster", "17.3.x-scala2.13", "m5"), [], "pydantic"),
+    ],
+)
+def test_a_job_of_tomorrow_installs_what_is_installed_here(deploy, project, options, arrow, brought):
+    (project / "requirements.txt").write_text("hypothesis>=6\nrequests>=2\nnot-installed\n")
+    code, told, _, out = deploy("databricks", *options)
+    assert code == 0
+    assert "the version of not-installed is not pinned: no release of it is installed here" in told
+    _, own, left, unknown, *pins = metadata_of(out)
+    assert [own, left, unknown] == [f"hypothesis=={version('hypothesis')}", "requests>=2", "not-installed"]
+    assert {f"{name}=={version(name)}" for name in ("deltalake", "click", "croniter", "sortedcontainers")} <= {*pins}
+    assert all(re.fullmatch(r"[a-z0-9-]+==[^ ;]+", each) for each in pins)
+    assert [each for each in pins if each.startswith("pyarrow=")] == arrow
+    assert not [each for each in pins if each.startswith(f"{brought}=")]  # the runtime brings it
 
 
 @pytest.mark.parametrize(
