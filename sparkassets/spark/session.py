@@ -47,16 +47,21 @@ _S3_KEY = "fs.s3.impl"
 def open_session(
     settings: Mapping[str, str], *, name: str, engine: EngineName | None = None
 ) -> tuple[SparkSession, bool]:
-    """The active session, or a new one of that engine, by default Spark, with ``settings``; and whether it is new.
+    """The active session, that of a Databricks task, or a new one with ``settings``; and whether it is new.
 
     ``sparkassets.fast_start: "false"`` among the settings leaves the jars to ``spark.jars.packages`` and makes no class
     data archive; ``sparkassets.small_data: "true"`` trades throughput for a quick start.
+
+    Args:
+        settings: Of a new session.
+        name: Of its application.
+        engine: What computes in it; by default Spark.
 
     Raises:
         SparkUnavailableError: No pyspark, Java or Delta; or no Sail.
     """
     _silence_pyspark()
-    active = active_session()
+    active = active_session() or _platform_session()
     if active is not None:
         check_session(active)
         return active, False
@@ -80,6 +85,15 @@ def active_session() -> SparkSession | None:
         return None
 
 
+def _platform_session() -> SparkSession | None:
+    """The session that a task on Databricks is given, also where no thread has made it its own; None elsewhere."""
+    if "DATABRICKS_RUNTIME_VERSION" not in os.environ:
+        return None
+    from pyspark.sql import SparkSession
+
+    return SparkSession.builder.getOrCreate()
+
+
 def check_session(session: SparkSession) -> None:
     """Refuses a session that is too old, or lacks Delta.
 
@@ -88,7 +102,7 @@ def check_session(session: SparkSession) -> None:
     """
     check_spark(session.version)
     if is_remote(session):  # what the server was started with is not this client's to judge
-        if not takes_connect():
+        if not takes_connect(session):
             raise SparkUnavailableError(
                 "sparkassets needs a client of Spark Connect 4.0 or newer: that of 3.5 takes no frames in SQL",
                 hint="pip install 'pyspark-client>=4', or give it a session that is not remote",

@@ -25,14 +25,12 @@ def lacks_ansi(session: SparkSession) -> bool:
     return str(session.version).startswith("3.")
 
 
-def takes_connect() -> bool:
-    """Whether the client of Spark Connect can do what runs need: frames in SQL, which that of 3.5 takes none of.
+def takes_connect(session: SparkSession) -> bool:
+    """Whether a client of Spark Connect can do what runs need: that of 3.5 takes no frames in SQL.
 
-    Clients of Databricks are asked likewise: theirs of Spark 3.5 have some of Spark 4.0.
+    The methods are asked, not the version: clients of Databricks for 3.5 have some of 4.0.
     """
-    from pyspark.sql.connect.session import SparkSession
-
-    return "**" in str(signature(SparkSession.sql)) and _takes_arrow(SparkSession)
+    return "**" in str(signature(type(session).sql)) and _takes_arrow(type(session))
 
 
 def list_settings(session: SparkSession) -> Mapping[str, str]:

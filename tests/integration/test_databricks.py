@@ -10,6 +10,7 @@ from deltalake import DeltaTable
 
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import UpsertWrite
+from sparkassets.spark.session import open_session
 from tests.integration import orders
 from tests.integration.databricks_sessions import SESSIONS, limited
 from tests.integration.orders import execute, order, sql
@@ -32,7 +33,7 @@ def test_a_target_keeps_its_promises(engine, spark, tmp_path, promised):
     table = PathTable(engine, spark, tmp_path, commit="auto")
     promised(table)
     writers = {each["engineInfo"].partition(":")[0] for each in DeltaTable(table.asset.storage.path).history()}
-    assert not [each for each in writers if "delta-rs" in each]
+    assert "Apache-Spark" in {each.partition("/")[0] for each in writers}
 
 
 @pytest.mark.usefixtures("dedicated")
@@ -50,6 +51,14 @@ def test_keys_are_merged_and_days_replaced(engine, spark, tmp_path):
         execute(engine, run)
     assert orders.rows(spark, people) == [(1, second.run)]
     assert [str(day) for (day,) in orders.rows(spark, daily)] == ["2013-01-01", "2013-01-02"]
+
+
+@pytest.mark.usefixtures("dedicated")
+def test_a_task_has_a_session_where_no_thread_has_made_it_its_own(spark, monkeypatch):
+    monkeypatch.setattr("sparkassets.spark.session.active_session", lambda: None)
+    found, is_new = open_session({"spark.sql.shuffle.partitions": "77"}, name="job")
+    assert (found is spark or found.sparkContext is spark.sparkContext, is_new) == (True, False)
+    assert found.conf.get("spark.sql.shuffle.partitions") != "77"
 
 
 def test_every_kind_says_where_it_stands():

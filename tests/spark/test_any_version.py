@@ -50,11 +50,16 @@ def test_rows_of_one_value_are_in_few_tasks_by_any_name(spark):
     assert "REBALANCE_PARTITIONS_BY_COL" in plan
 
 
-def test_a_client_of_spark_connect_3_5_is_refused(monkeypatch):
-    remote = type("Remote", (), {"version": "4.0.0"})()
-    monkeypatch.delattr("pyspark.sql.DataFrame.toArrow", raising=False)
+def test_a_client_of_spark_connect_3_5_is_refused():
+    class Remote:
+        version = "3.5.0"
+
+        def sql(self, query, args=None): ...
+
+        def createDataFrame(self, data: "pa.Table"): ...  # noqa: N802  as on runtime 15.4
+
     with pytest.raises(SparkUnavailableError, match=r"needs a client of Spark Connect 4\.0 or newer"):
-        check_session(remote)
+        check_session(Remote())
 
 
 def test_all_settings_of_a_session_are_listed(spark):

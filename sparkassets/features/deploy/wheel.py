@@ -153,7 +153,7 @@ def split_requirement(text: str) -> tuple[str, frozenset[str], str]:
     """
     match = _REQUIREMENT.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no requirement")
+        raise ValueError(f"{text!r} is not a requirement")
     extras = frozenset(each.strip() for each in (match["extras"] or "").split(",") if each.strip())
     return normalize_name(match["name"]), extras, match["rest"]
 
@@ -233,7 +233,7 @@ def _check_requirement(text: str, place: str) -> str:
     """The requirement, if a wheel's metadata can hold it in one line.
 
     Raises:
-        InputError: It is no requirement by name, or holds a credential.
+        InputError: It is not a requirement by name, or holds a credential.
     """
     if secret_in_text(text):
         hint = "configure the index and its credential where the wheel is installed"
