@@ -63,7 +63,11 @@ def test_the_wheel_is_all_that_the_line_of_cron_takes(installed, tmp_path):
     assert (due["asset"], due["partitions"]["ranges"]) == ("daily_revenue", ["2025-01-01..2025-01-02"])
     assert called("deploy", "cron", "--out", "my cron", cwd=tmp_path, command=command).returncode == 0
     line = (tmp_path / "my cron/crontab").read_text().splitlines()[-1].split(maxsplit=5)[5]
-    known = {name: environment()[name] for name in ("HOME", "SPARKASSETS_CACHE") if name in environment()}
+    known = {
+        name: environment()[name]
+        for name in ("HOME", "SPARKASSETS_CACHE", "SPARK_SUBMIT_OPTS")
+        if name in environment()
+    }
     bare = {"PATH": "/usr/bin:/bin", "SHELL": "/bin/sh", **known}
     done = subprocess.run(["/bin/sh", "-c", line], cwd="/", env=bare, check=False)
     log = (tmp_path / "my cron/shop.log").read_text()

@@ -21,6 +21,7 @@ from tests.e2e.projects import rows, write
 pytestmark = pytest.mark.spark
 
 REPOSITORY = Path(__file__).parents[2]
+PARTS = ("shop", "rows", "fences", "timeouts", "cancelling", "command", "lacking")
 SHOP = {
     "project.yml": "project: shop\nassets: [.]\npython: [tasks]\n",
     "landed.yml": "asset: landed\nsource: delta\npath: landed\npartition: {by: day, column: day}\nstart: 2013-01-01\n",
@@ -102,10 +103,21 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def told(folder):
-    """What each part came to, by its name."""
+    """What each part but the demo came to, by its name."""
+    return carried_out(folder, *PARTS)
+
+
+@pytest.fixture(scope="module")
+def demo(folder):
+    """What the demo came to."""
+    return carried_out(folder, "demo")["demo"]
+
+
+def carried_out(folder, *parts):
+    """What these parts come to, by their names, in a process with a server of its own."""
     pytest.importorskip("grpc", reason="needs pyspark[connect]")
     conf = folder / "spark"
-    conf.mkdir()
+    conf.mkdir(exist_ok=True)
     import pyspark
 
     jars = fetch_delta_jars(Path(pyspark.__file__).parent, find_java())
@@ -124,7 +136,7 @@ def told(folder):
     }
     (conf / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "tests.integration.connect", str(folder)],
+        [sys.executable, "-W", "ignore", "-m", "tests.integration.connect", str(folder), *parts],
         env={**os.environ, "SPARK_CONF_DIR": str(conf), "PYSPARK_PYTHON": sys.executable},
         cwd=REPOSITORY,
         capture_output=True,
@@ -135,12 +147,13 @@ def told(folder):
     return json.loads((folder / "told.json").read_text("utf-8"))
 
 
-def test_the_first_week_of_the_demo(told):
+@pytest.mark.deep
+def test_the_first_week_of_the_demo(demo):
     assets = {
         *("airline_ranks", "airline_weeks", "delays", "delays_7d", "fleet_report", "flights", "late_departures"),
         *("pay_report", "route_report", "weather_daily"),
     }
-    assert told["demo"] == {
+    assert demo == {
         "runs": sorted(assets),
         "others": [],
         "progress": sorted([*(f"started {name}" for name in assets), *(f"success {name}" for name in assets)]),
@@ -148,11 +161,12 @@ def test_the_first_week_of_the_demo(told):
     }
 
 
-def test_its_figures_are_those_of_the_raw_files(told, folder):
+@pytest.mark.deep
+def test_its_figures_are_those_of_the_raw_files(demo, folder):
     landing, made = folder / "home/.demo/landing/flights", folder / "home/.demo/warehouse"
     flights = [row for file in landing.iterdir() for row in csv.DictReader(file.read_text("utf-8").splitlines())]
     delays = [int(row["dep_delay"]) for row in flights if row["dep_delay"] != "NA"]
-    assert told["demo"]["others"] == []
+    assert demo["others"] == []
     assert rows(made / "flights", "origin") == sorted((row["origin"],) for row in flights)
     found = rows(made / "delays", "flights", "departed", "delay_minutes", "day", "origin")
     assert [sum(column) for column in zip(*(row[:3] for row in found), strict=True)] == [

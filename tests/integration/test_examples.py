@@ -191,6 +191,7 @@ class Week:
         }
 
 
+@pytest.mark.deep  # `make test` runs it on Sail
 def test_spend_of_each_warehouse_every_day(spark, tmp_path):
     """15: a bill that comes late, a midnight without a driver, other budgets and another rate."""
     folder = example("15_spend_of_each_warehouse", tmp_path)
@@ -222,6 +223,7 @@ def test_spend_of_each_warehouse_every_day(spark, tmp_path):
     assert project.run(spark, at=f"{MIDNIGHTS[-1]}T12:00").runs == ()
 
 
+@pytest.mark.deep  # `make test` runs it on Sail
 def test_the_tuesday_of_an_upstream_that_never_came(spark, tmp_path):
     """A week of mornings, each table row by row as plain Python reckons it."""
     folder = example("17_upstream_may_not_come", tmp_path)

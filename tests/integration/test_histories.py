@@ -8,7 +8,6 @@ from deltalake import DeltaTable
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import HistoryColumns, UpsertWrite
 from sparkassets.errors import RunError
-from tests.depth import deep
 from tests.integration.orders import execute, held, order, save, sql, table
 
 pytestmark = pytest.mark.spark
@@ -70,7 +69,8 @@ def test_a_column_of_the_result_may_tell_the_time(engine, spark, tmp_path):
         prices.run((1, 30, 3, "u"), (1, 31, 3, "u"))
 
 
-@pytest.mark.parametrize("order_is", ["hidden", deep("stored"), deep("beside the time")])
+@pytest.mark.deep
+@pytest.mark.parametrize("order_is", ["hidden", "stored", "beside the time"])
 def test_the_last_change_of_an_instant_by_the_list_counts_in_whatever_run_it_comes(engine, spark, tmp_path, order_is):
     number = "n" if order_is == "stored" else "_n"
     time = "since" if order_is == "beside the time" else "_at"

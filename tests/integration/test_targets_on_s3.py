@@ -117,6 +117,7 @@ def healed(s3: Lossy, seed: int, what: What, which: str, *, starts: int) -> list
     return history.told
 
 
+@pytest.mark.deep
 def test_nothing_is_lost_and_nothing_doubled_where_answers_are_lost(s3):
     healed(s3, 2, "lose", LOG_ENTRY, starts=1)
 
