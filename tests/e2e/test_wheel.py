@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -93,8 +94,9 @@ def test_the_wheel_says_where_files_of_others_are_from(installed):
     assert all(f"`{name}`" in origin for name in files - {"README.md"})
 
 
-def test_the_changelog_begins_with_the_version_of_the_wheel(installed):
+def test_the_newest_release_of_the_changelog_is_that_of_the_wheel(installed):
     wheel, _ = installed
-    version = wheel.name.split("-")[1]
-    first = next(line for line in (REPOSITORY / "CHANGELOG.md").read_text("utf-8").splitlines() if line[:3] == "## ")
-    assert first in {f"## {version}", f"## Unreleased: becomes {version}"}
+    text = (REPOSITORY / "CHANGELOG.md").read_text("utf-8")
+    unreleased, newest = re.findall(r"^## (.+)", text, flags=re.MULTILINE)[:2]
+    assert unreleased == "Unreleased"
+    assert re.fullmatch(r"(\S+) \(\d{4}-\d\d-\d\d\)", newest)[1] == wheel.name.split("-")[1]
