@@ -145,7 +145,7 @@ def refuse_conflicts(path: str, table: DeltaTable, change: CommitRequest, *, sin
         and any(other.moves_rows or any(map(change.is_parallel_run, other.transactions)) for other in commits)
         and not live_paths(table).issuperset(file.path for file in change.removes)
     ):
-        raise _make_conflict(change.owner, "moved the rows that are replaced to other files")
+        raise _make_conflict(change.owner, "moved rows that the run replaces to other files")
 
 
 def create(

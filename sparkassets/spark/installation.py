@@ -47,7 +47,7 @@ def check_spark(spark: str) -> None:
     """
     release = version_numbers(spark)[:2]
     if release and release < OLDEST:
-        hint = "pip install 'sparkassets[spark]' brings one; of Databricks take a runtime from 15.4 LTS on"
+        hint = "pip install 'sparkassets[spark]' brings one; on Databricks choose runtime 15.4 LTS or later"
         raise SparkUnavailableError(f"Spark {spark} is too old: {_SUPPORTED_TEXT}", hint=hint)
     if release > NEWEST:
         text = f"Spark {spark} is too new and untested: {_SUPPORTED_TEXT}"

@@ -119,7 +119,10 @@ def test_literals_have_the_type_of_their_value(value, expected):
             "{% macro m() %}a{% endmacro %}{{ m() | upper }}",
             "SQL from a macro or a block cannot be changed by the filter 'upper'",
         ),
-        ("{% macro m() %}a{% endmacro %}{{ [m(), m()] | join(' AND ') }}", "pieces of SQL are joined by SQL"),
+        (
+            "{% macro m() %}a{% endmacro %}{{ [m(), m()] | join(' AND ') }}",
+            "the separator between pieces of SQL must be SQL, too",
+        ),
         (
             "{% filter upper %}{{ ds }}{% endfilter %}",
             "a block of SQL cannot be filtered: it contains bound values",

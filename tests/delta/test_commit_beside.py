@@ -48,6 +48,6 @@ def test_a_file_that_a_run_beside_it_took_refuses_it(path):
     first = beside(change(path, 5, 6, removes=[mixed]))
     second = beside(replace(change(path, 5, 6, removes=[same]), app=SIBLING))
     commit(path, table, first)
-    with pytest.raises(CommitConflictError, match="moved the rows that are replaced to other files"):
+    with pytest.raises(CommitConflictError, match="moved rows that the run replaces to other files"):
         commit(path, table, second)
     assert days(path) == [1, 2, 3, 5, 6]

@@ -213,7 +213,7 @@ def test_an_iteration_of_changes_alone_is_not_promoted():
     summary = made.promote()
     assert summary is not None
     (wait,) = [each for each in summary.waiting if each.stuck]
-    assert wait.reason.startswith("its iterations have only what its inlets got in between")
+    assert wait.reason.startswith("each iteration holds only new rows of its inlets")
 
 
 def test_rows_that_a_branch_appended_by_older_code_are_not_promoted():
@@ -226,7 +226,7 @@ def test_rows_that_a_branch_appended_by_older_code_are_not_promoted():
     summary = made.promote()
     assert summary is not None
     assert [wait.reason for wait in summary.waiting if wait.stuck] == [
-        "the branch appended some of its rows by older code: drop the branch and run it again"
+        "the branch appended some of its rows with older code: drop the branch and run it again"
     ]
 
 

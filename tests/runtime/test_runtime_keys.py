@@ -255,7 +255,7 @@ def test_a_function_that_makes_up_segments_at_an_update_comes_to_an_end():
     summary = w.driver().run_works([DueWork()])
     assert computed(w, "a")[1:] == [["x", "y"], ["z0"]]
     assert [each.reason for each in summary.waiting if each.asset == "a"] == [
-        "left for the next invocation: this one added it indirectly, through another added partition"
+        "left for the next invocation: added by the run of a partition that this one had added"
     ]
     w.driver().run_works([DueWork()])
     assert computed(w, "a")[3:] == [["z1"], ["z2"]]

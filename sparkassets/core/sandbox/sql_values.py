@@ -234,7 +234,7 @@ def join_sql(values: Iterable[Any], separator: Any, printed: Callable[[Any], Sql
     """
     if not isinstance(separator, SqlFragment) and str(separator).strip(" ,\n\t"):
         hint = f"write {{{{ … | join({str(separator)!r} | raw) }}}}"
-        raise ValueInSqlError("pieces of SQL are joined by SQL", hint=hint)
+        raise ValueInSqlError("the separator between pieces of SQL must be SQL, too", hint=hint)
     return SqlFragment(str(separator).join(map(printed, values)))
 
 

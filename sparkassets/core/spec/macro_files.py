@@ -16,7 +16,7 @@ from sparkassets.core.templating import NAMES, Template
 from sparkassets.errors import SpecProblem
 
 _OPENS: Final = ("macro", "set")
-_ONLY: Final = "a file of macros holds {% macro … %} and {% set … %} alone"
+_ONLY: Final = "a file of macros may hold only {% macro … %} and {% set … %}"
 
 
 def read_macros(files: Sequence[SourceFile]) -> MacroLibrary:

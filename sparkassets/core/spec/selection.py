@@ -151,7 +151,9 @@ class _AssetSelector:
         if state not in STATES:
             raise InputError(f"there is no state {state!r} in {f'state:{state}'!r}", hint=did_you_mean(state, STATES))
         if self._find_states is None:
-            raise InputError(f"{f'state:{state}'!r} cannot be used here: it is only known when a command looks")
+            raise InputError(
+                f"{f'state:{state}'!r} cannot be used here: only commands that read the journal know states"
+            )
         return {name for name, states in self._find_states().items() if state in states and name in self._assets}
 
     @cached_property

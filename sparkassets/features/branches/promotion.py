@@ -202,9 +202,9 @@ def _explain_refusal(context: PlanningContext, asset: AssetSpec, offer: Promotio
     than the branch's has computed it in the base since the branch began.
     """
     if asset.publishes and isinstance(asset.body, PythonBody):
-        return "what a function publishes may be files in the branch, so it cannot be promoted; run it in the base"
+        return "a function may have published files in the branch, which cannot be promoted; run it in the base"
     if asset.publishes and any(inlet.read is not None for inlet in asset.inlets.values()):
-        return "its iterations have only what its inlets got in between, so none can be promoted; run it in the base"
+        return "each iteration holds only new rows of its inlets, so none can be promoted; run it in the base"
     is_newest = isinstance(asset.strategy, LatestOnly) and not asset.partitioning.is_partitioned
     if not is_newest and not isinstance(asset.strategy, DateRange | SegmentBatches | FullRefresh):
         name = asset.strategy.name if asset.strategy is not None else ""
@@ -212,7 +212,7 @@ def _explain_refusal(context: PlanningContext, asset: AssetSpec, offer: Promotio
     own_id = own_definition_id(offer.context.asset(asset.name))
     older = (each for each in offer.branch_asset_state(asset.name).made if each.definition.id != own_id)
     if any(context.asset(name).appends for name in asset.written_assets) and any(each.partitions for each in older):
-        return "the branch appended some of its rows by older code: drop the branch and run it again"
+        return "the branch appended some of its rows with older code: drop the branch and run it again"
     return _explain_other_code(context, asset, offer)
 
 

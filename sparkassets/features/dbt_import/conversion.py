@@ -363,7 +363,7 @@ class _ProjectConverter:
             own = columns.get(name) or self._contract_type(node, column)
             entry = {key: value for key, value in {"type": own, **said}.items() if value}
             if entry and asset in self.queries and (known is None or name.lower() not in known):
-                reason = "it is described, but not known to be among the columns of its query"
+                reason = "it is described, but may not be a column of its query"
                 self._add_note(node, f"column {node.name}.{name}", reason, "`columns`")
             elif entry:
                 columns[name] = own if entry.keys() == {"type"} else entry

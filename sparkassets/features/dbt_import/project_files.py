@@ -186,7 +186,7 @@ class _ProjectReader:
         name = f"{source['name']}.{table['name']}"
         config = self._native(self._merge([source.get("config") or {}, _config_of(source), _config_of(table)]))
         if table.get("freshness") or source.get("freshness"):
-            reason = "freshness is asked by who reads it"
+            reason = "readers require freshness, not sources"
             self._add_note(file, table.line, f"freshness of {name}", reason, "`fresh_within` of the inlets")
         relation = (
             source.get("database"),

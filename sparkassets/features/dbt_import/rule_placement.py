@@ -62,7 +62,7 @@ class RulePlacement:
             return
         readers = [name for name, inlets in self.reads.items() if asset in inlets]
         if not readers or "foreign_key" in rule:
-            self.add_note(test, subject, "others write it, and no rule of an inlet judges that", "")
+            self.add_note(test, subject, "others write it, and inlets have no such rule", "")
             return
         self.carried += 1
         for reader in readers:

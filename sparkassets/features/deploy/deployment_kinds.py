@@ -202,7 +202,7 @@ def _make_databricks(deployment: DeploymentSpec) -> _FilesByPath:
 
 def _make_airflow(deployment: DeploymentSpec) -> _FilesByPath:
     """A DAG file."""
-    _refuse_loop(deployment, "Airflow starts tasks that end")
+    _refuse_loop(deployment, "tasks of Airflow are expected to end")
     _refuse_templates(deployment.local_command, ("{{", "{%", "{#"), "Airflow")
     variables: dict[str, Any] = {
         "graph": deployment.airflow,
@@ -227,7 +227,7 @@ def _make_kubernetes(deployment: DeploymentSpec) -> _FilesByPath:
 
 def _make_cron(deployment: DeploymentSpec) -> _FilesByPath:
     """A crontab and the script that it starts."""
-    _refuse_loop(deployment, "cron starts what ends")
+    _refuse_loop(deployment, "jobs of cron are expected to end")
     script = Path(deployment.out, f"{deployment.name}.sh")
     variables: dict[str, Any] = {
         "line": _join_words(deployment.local_command),

@@ -39,7 +39,7 @@ LEASE_SECONDS: Final = 300
 """How long a driver that claimed a digest is left alone; it sends it in seconds."""
 _KINDS: Final = ("failure", "unfenced", "late")
 """The entries that a digest tells of."""
-_AGAIN: Final = "A driver ended while it sent this digest, so it may have come before."
+_AGAIN: Final = "A driver ended while it sent this digest, so you may have received it before."
 
 
 @frozen

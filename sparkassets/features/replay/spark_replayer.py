@@ -96,7 +96,7 @@ def _with_notes(result: ReplayResult, recorded: RecordedRun) -> ReplayResult:
     if unstable := find_unstable_words(recorded.definition):
         notes.append(f"its query has {listing(unstable, last='and')}, which may return other rows in each run")
     if isinstance(recorded.order.asset.body, PythonBody):
-        notes.append("it is a function, which may read other things than its inlets")
+        notes.append("it is a function, which may read more than its inlets")
     return replace(result, notes=tuple(notes))
 
 

@@ -130,7 +130,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
         path, headers = urlsplit(self.path), self._headers()
         token = parse_qs(path.query).get("token", [""])[0]
         if not self._site.access.allows_host(headers):
-            self._refuse(HTTPStatus.FORBIDDEN, "this server is only asked by its own address")
+            self._refuse(HTTPStatus.FORBIDDEN, "this server answers only at its own address")
         elif path.path == "/" and token and self._site.access.allows_token(token):
             self._send(self._site.page(), "text/html", headers={"Set-Cookie": self._site.access.cookie()})
         elif not self._site.access.allows_session(headers):

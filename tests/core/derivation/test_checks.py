@@ -176,7 +176,7 @@ def test_a_column_of_delete_when_that_the_query_does_not_yield_is_refused_at_its
     (found,) = problems(sql, more=DELETING.replace("…", "_op = d"))
     assert found == (
         "10:43: the SELECT of asset 'total' yields no column 'd', which 'delete_when' reads "
-        "(a text stands in quotes: 'd'; did you mean 'id'?)"
+        "(write text in quotes: 'd'; did you mean 'id'?)"
     )
 
 

@@ -59,8 +59,8 @@ def test_a_recursive_macro_is_found_once():
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("{% set a = 1 %}\nSELECT 1\n", "m.sql:2:1: a file of macros holds {% macro … %} and {% set … %} alone"),
-        ("{{ 1 }}", "m.sql:1:1: a file of macros holds {% macro … %} and {% set … %} alone"),
+        ("{% set a = 1 %}\nSELECT 1\n", "m.sql:2:1: a file of macros may hold only {% macro … %} and {% set … %}"),
+        ("{{ 1 }}", "m.sql:1:1: a file of macros may hold only {% macro … %} and {% set … %}"),
         ("{% if true %}{% endif %}", "m.sql:1:"),
         ("{% set ds = 1 %}", "m.sql:1:1: 'ds' is a name of the run and cannot be set"),
         ("{% set a = 1 %}\n {% set a = 2 %}", "m.sql:2:2: 'a' is defined already, in m.sql:1"),

@@ -114,5 +114,7 @@ def test_states_are_only_looked_for_where_a_term_asks():
         raise AssertionError
 
     assert select_assets(SHOP.assets, ["daily"], project="test", find_states=look) == ("daily",)
-    with pytest.raises(InputError, match="'state:failed' cannot be used here: it is only known when a command looks"):
+    with pytest.raises(
+        InputError, match="'state:failed' cannot be used here: only commands that read the journal know states"
+    ):
         select_assets(SHOP.assets, ["state:failed"], project="test")

@@ -129,7 +129,10 @@ def test_a_digest_of_a_killed_driver_is_sent_by_another_which_says_so(receiver, 
     daily.drive()  # at once: the claim may be of a driver that is alive
     assert len(receiver.messages) == count
     daily.drive(hours=1)
-    assert receiver.received[count][1][0] == "A driver ended while it sent this digest, so it may have come before."
+    assert (
+        receiver.received[count][1][0]
+        == "A driver ended while it sent this digest, so you may have received it before."
+    )
     daily.drive(hours=1)
     assert len(receiver.messages) == count + 1
 

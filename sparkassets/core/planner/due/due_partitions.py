@@ -35,7 +35,7 @@ from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.core.timetables import OnceTimetable, Timetable
 from sparkassets.frozen import frozen, replace
 
-_ADDED_IN_TURN = "left for the next invocation: this one added it indirectly, through another added partition"
+_ADDED_IN_TURN = "left for the next invocation: added by the run of a partition that this one had added"
 
 
 @frozen
