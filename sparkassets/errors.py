@@ -50,6 +50,11 @@ class SparkAssetsError(Exception):
         self.hint = hint
         self.topic = topic or self.topic
 
+    @property
+    def help(self) -> str:
+        """The page and section about it, such as docs/troubleshooting.md#no-state."""
+        return f"{TROUBLESHOOTING}#{self.topic}"
+
     def __str__(self) -> str:
         text = super().__str__()
         return f"{text}\n  hint: {self.hint}" if self.hint else text
@@ -137,6 +142,9 @@ class SpecProblem:
 MOST_PROBLEMS: Final = 1_000
 """Problems that are listed."""
 
+TOPIC_BY_SUFFIX: Final = {"sql": "invalid-sql", "py": "invalid-python"}
+"""By the end of a file's name, the topic of its problems where that is not `SpecError.topic`."""
+
 
 class SpecError(InputError):
     """The author of the project's files must act; holds the problems that were found, in order of place.
@@ -151,7 +159,8 @@ class SpecError(InputError):
         if more := problems[MOST_PROBLEMS:]:
             count = f"{len(more):,} more problem{'' if len(more) == 1 else 's'}, the first of them here"
             self.problems = (*self.problems, SpecProblem(more[0].location, count))
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        topics = {TOPIC_BY_SUFFIX.get(each.location.file.rpartition(".")[2], self.topic) for each in self.problems}
+        super().__init__("\n".join(map(str, self.problems)), topic=topics.pop() if len(topics) == 1 else "")
 
 
 class StateError(SparkAssetsError):

@@ -166,7 +166,7 @@ def _translate_error(error: Exception) -> Exception:
     """The error itself, or for output on a full disk one that says so."""
     if isinstance(error, OSError) and error.errno == ENOSPC and error.filename is None:
         _drop_output()
-        return SparkAssetsError(f"the output cannot be written: {error.strerror}")
+        return SparkAssetsError(f"the output cannot be written: {error.strerror}", topic="output-not-writable")
     return error
 
 

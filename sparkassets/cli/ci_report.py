@@ -145,7 +145,7 @@ def _error_lines(error: SparkAssetsError) -> list[str]:
         [line for each in error.problems for line in str(each).splitlines()] if isinstance(error, SpecError) else []
     )
     hint = [f"hint: {error.hint}"] if error.hint else []
-    return [*message_of(error).splitlines(), *problems, *hint]
+    return [*message_of(error).splitlines(), *problems, *hint, f"help: {error.help}"]
 
 
 def _block(lines: Sequence[str]) -> Iterator[str]:

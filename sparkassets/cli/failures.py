@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from sparkassets.cli.output import Terminal
-from sparkassets.errors import TROUBLESHOOTING, InputError, SparkAssetsError, SpecError, SpecProblem
+from sparkassets.errors import InputError, SparkAssetsError, SpecError, SpecProblem
 
 INTERRUPTED = 130
 """128 + SIGINT."""
@@ -71,8 +71,7 @@ def report_error(error: Exception, *, as_json: bool) -> int:
         terminal.print(f"{terminal.paint('error:', 'red', 'bold')} {message_of(known_error)}")
         if known_error.hint:
             terminal.print(f"  hint: {_redact_text(known_error.hint)}")
-        if known_error.exit_code != InputError.exit_code:
-            terminal.print(f"  help: {TROUBLESHOOTING}#{known_error.topic}")
+    terminal.print(f"  help: {known_error.help}")
     if as_json:
         from sparkassets.cli.output import print_json
 
@@ -118,8 +117,9 @@ def _redact_text(text: str) -> str:
 
 
 def error_document(error: SparkAssetsError) -> dict[str, Any]:
-    """``{"error": {"message", "hint"}}``, and ``problems`` of a project that is not valid."""
-    document: dict[str, Any] = {"message": message_of(error), "hint": error.hint and _redact_text(error.hint)}
+    """``{"error": {"message", "hint", "help"}}``, and ``problems`` of a project that is not valid."""
+    hint = error.hint and _redact_text(error.hint)
+    document: dict[str, Any] = {"message": message_of(error), "hint": hint, "help": error.help}
     if isinstance(error, SpecError):
         from sparkassets.core.documents.document_values import problems_document
 

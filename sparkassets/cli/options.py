@@ -357,7 +357,8 @@ def open_project(folder: Path, *, tables: bool = False) -> Project:
     """
     if folder in USUAL_FOLDERS and not any(map(has_project, USUAL_FOLDERS)):
         hint = "give the project's folder by --project, or create one: sparkassets init"
-        raise InputError("no project found: neither conf/project.yml nor ./project.yml exists", hint=hint)
+        message = "no project found: neither conf/project.yml nor ./project.yml exists"
+        raise InputError(message, hint=hint, topic="no-project")
     from sparkassets.cli.failures import hide_values
     from sparkassets.wiring import Project
 

@@ -46,10 +46,14 @@ def open_folder(place: str) -> FileFolder:
     try:
         store, path = open_store(place)
     except SourceError as error:
-        raise InputError(str(error).replace("cannot read", "cannot write to", 1), hint=error.hint) from error
+        raise InputError(
+            str(error).replace("cannot read", "cannot write to", 1), hint=error.hint, topic="output-not-writable"
+        ) from error
     if not path.strip("/"):
         raise InputError(
-            f"cannot write to '{place}': it does not name a folder", hint="add a bucket and a folder to it"
+            f"cannot write to '{place}': it does not name a folder",
+            hint="add a bucket and a folder to it",
+            topic="output-not-writable",
         )
     return _StoreFolder(store, path)
 

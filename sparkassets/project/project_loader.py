@@ -152,6 +152,7 @@ def load_project(
         raise InputError(
             f"{missing} {show_value(str(folder))}",
             hint="give the project's folder, or create a project: sparkassets init",
+            topic="no-project",
         )
     root = folder.resolve()
     compiled_cache = CompiledCache(cache, ProjectSpec, of=(str(root),)) if cache else None

@@ -87,7 +87,9 @@ def write_site(report: ReportDocuments, place: str) -> WrittenSite:
         before = _before(folder, place)
         return _write(folder, report, place=place, before=before)
     except OSError as error:
-        raise InputError(f"the report cannot be written to '{place}': {_line(error)}") from error
+        raise InputError(
+            f"the report cannot be written to '{place}': {_line(error)}", topic="output-not-writable"
+        ) from error
 
 
 def _before(folder: FileFolder, place: str) -> bytes | None:

@@ -28,7 +28,7 @@ def write_export(file: Path, lines: Iterable[Mapping[str, Any]], *, project: str
                 count += 1
         part.replace(file)
     except OSError as error:
-        raise InputError(f"cannot write {str(file)!r}: {error.strerror}") from error
+        raise InputError(f"cannot write {str(file)!r}: {error.strerror}", topic="output-not-writable") from error
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)

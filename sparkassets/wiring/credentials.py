@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 _VARIABLE: Final = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"
 
 
+class CredentialError(InputError):
+    """A secret or a credential is missing, or cannot be read; never holds its value."""
+
+    topic = "missing-credentials"
+
+
 class SecretValues(Mapping[str, str]):
     """Variables by name; those that the project declares as secrets are looked up in several places.
 
@@ -88,7 +94,7 @@ class SecretValues(Mapping[str, str]):
         try:
             return Path(file).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"the file of {name}_FILE cannot be read: {type(error).__name__}") from None
+            raise CredentialError(f"the file of {name}_FILE cannot be read: {type(error).__name__}") from None
 
     def _read_secret(self, name: str, ref: SecretRef) -> str:
         """A secret's value, from the environment or else from its Databricks scope.
@@ -101,18 +107,18 @@ class SecretValues(Mapping[str, str]):
         except KeyError:
             pass
         except InputError as error:
-            raise InputError(f"{ref.location}: {error.args[0]}") from None
+            raise CredentialError(f"{ref.location}: {error.args[0]}") from None
         session = self._session()
         where = f"key {ref.key!r} of scope {ref.scope!r}"
         if session is None:
             message = f"{ref.location}: the secret {name!r} is missing: the environment variable {name} is not set"
-            raise InputError(message, hint=f"set it, or {name}_FILE; on Databricks it is {where}")
+            raise CredentialError(message, hint=f"set it, or {name}_FILE; on Databricks it is {where}")
         try:
             ((value,),) = session.sql(f"SELECT secret('{ref.scope}', '{ref.key}')").collect()
         except Exception as error:  # noqa: BLE001  whatever a session raises; it may hold the value
             message = f"{ref.location}: the secret {name!r} cannot be read: {where} ({type(error).__name__})"
             hint = "the identity that runs the job needs READ on the scope: databricks secrets put-acl"
-            raise InputError(message, hint=hint) from None
+            raise CredentialError(message, hint=hint) from None
         return str(value)
 
 
@@ -165,7 +171,7 @@ def _credentials(options: StoreOptions, secrets: SecretValues) -> StoreCredentia
             return secrets.read_credential(name)
         except KeyError:
             message = f"{options.location}: the environment variable named by {key!r} is not set"
-            raise InputError(message, hint="set it, or declare it under `secrets`") from None
+            raise CredentialError(message, hint="set it, or declare it under `secrets`") from None
 
     token = options.session_token
     return StoreCredentials(

@@ -10,6 +10,8 @@ from sparkassets.cli import main
 from sparkassets.cli.app import COMMANDS, cli, without_separator
 from sparkassets.errors import FileLocation, InputError, SpecError, SpecProblem, StateError
 
+HELP = "  help: docs/troubleshooting.md#invalid-argument\n"
+
 
 @pytest.fixture
 def broken(monkeypatch):
@@ -130,22 +132,26 @@ def test_wrong_arguments_are_one_sentence_and_exit_2(args, message, hint, capsys
     assert main(args) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err == f"error: {message}\n" + (f"  hint: {hint}\n" if hint else "")
+    assert captured.err == f"error: {message}\n" + (f"  hint: {hint}\n" if hint else "") + HELP
 
 
 def test_with_json_an_error_is_the_document(capsys):
     assert main(["plan", "--selct", "a", "--json"]) == 2
     captured = capsys.readouterr()
     assert json.loads(captured.out) == {
-        "error": {"message": "no such option: --selct", "hint": "did you mean '--select'?"}
+        "error": {
+            "message": "no such option: --selct",
+            "hint": "did you mean '--select'?",
+            "help": "docs/troubleshooting.md#invalid-argument",
+        }
     }
-    assert captured.err == "error: no such option: --selct\n  hint: did you mean '--select'?\n"
+    assert captured.err == "error: no such option: --selct\n  hint: did you mean '--select'?\n" + HELP
 
 
 @pytest.mark.parametrize(
     ("error", "code", "last"),
     [
-        (InputError("no asset 'x'"), 2, ""),
+        (InputError("no asset 'x'"), 2, HELP),
         (StateError("the state is read-only"), 3, "  help: docs/troubleshooting.md#state-damaged\n"),
     ],
 )
@@ -168,6 +174,7 @@ def test_every_problem_of_a_project_is_told(broken, capsys):
     assert captured.err == (
         "conf/a.yml:3:1: unknown key 'shedule'\n    shedule: x\n    ^^^^^^^\n  hint: did you mean 'schedule'?\n"
         "conf/b.sql: the file is empty\n\n2 problems in the project's files\n"
+        "  help: docs/troubleshooting.md#invalid-project\n"
     )
     error = json.loads(captured.out)["error"]
     assert (error["message"], error["hint"]) == ("2 problems in the project's files", None)

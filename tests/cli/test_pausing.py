@@ -56,6 +56,7 @@ def test_what_the_yaml_pauses_only_the_yaml_resumes(shop, said):
             "message": "asset 'daily_revenue' is paused by `paused: true` in conf/assets/daily_revenue.yml; "
             "`resume` cannot change that",
             "hint": "remove that line",
+            "help": "docs/troubleshooting.md#invalid-argument",
         },
     )
 

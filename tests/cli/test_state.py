@@ -7,7 +7,6 @@ import pytest
 from deltalake import DeltaTable
 
 from sparkassets import Project
-from sparkassets.cli import main
 from sparkassets.core.journal.codec.formats import FORMAT
 from sparkassets.ports import HistoryQuery
 from sparkassets.wiring.host import SystemClock
@@ -56,16 +55,6 @@ def announced(folder, clock):
         day = (datetime(2025, 1, 1, tzinfo=UTC) + timedelta(days=clock.day - 1)).strftime("%Y-%m-%d")
         project.events.add("feed", partition=day, extra={"password_file": "none"})
     return folder
-
-
-@pytest.fixture
-def said(capsys):
-    def run(*args):
-        code = main([*args])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 def test_compact_lets_go_of_what_is_older_than_it_is_kept(announced, said):

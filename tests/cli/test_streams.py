@@ -11,9 +11,8 @@ import pytest
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 
-NO_SPACE = (
-    "error: the output cannot be written: No space left on device\n  help: docs/troubleshooting.md#unexpected-error\n"
-)
+FULL_DISK = "error: the output cannot be written: No space left on device"
+NO_SPACE = f"{FULL_DISK}\n  help: docs/troubleshooting.md#output-not-writable\n"
 FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 
 

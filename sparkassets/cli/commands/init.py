@@ -38,7 +38,7 @@ def command(name: str | None, option: str | None, as_json: bool) -> int:
         _refuse_existing(folder, files.values())
         _write(files)
     except OSError as error:
-        raise InputError(f"cannot write into {str(folder)!r}: {error.strerror}") from error
+        raise InputError(f"cannot write into {str(folder)!r}: {error.strerror}", topic="output-not-writable") from error
     if as_json:
         print_json({"project": str(folder), "files": [str(target) for target in files.values()]})
         return 0

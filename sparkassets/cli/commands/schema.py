@@ -30,7 +30,7 @@ def command(out: Path | None, as_markdown: bool, as_json: bool) -> int:
     try:
         out.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot write {str(out)!r}: {error.strerror}") from error
+        raise InputError(f"cannot write {str(out)!r}: {error.strerror}", topic="output-not-writable") from error
     if as_json:
         print_json({"out": str(out)})
     else:

@@ -24,7 +24,7 @@ def command(folder: Path, as_json: bool) -> int:
 
     Prints every problem to stderr with its file, line and column, or the number of assets to stdout if there is none.
     Warnings point out what is valid but probably not intended; they leave the exit code at 0. With --json: {"problems":
-    [{file, line, column, message, hint}], "warnings": [the same]}.
+    [{file, line, column, message, hint}], "warnings": [the same]}, and "help" with the section about problems.
     """
     from sparkassets.project.project_folder import load_cases
 
@@ -34,7 +34,7 @@ def command(folder: Path, as_json: bool) -> int:
     except SpecError as error:
         if not as_json:
             raise
-        print_json({"problems": problems_document(error.problems), "warnings": []})
+        print_json({"problems": problems_document(error.problems), "warnings": [], "help": error.help})
         return error.exit_code
     if as_json:
         print_json({"problems": [], "warnings": problems_document(project.warnings)})

@@ -49,7 +49,7 @@ def write_import(imported: ImportedProject, folder: Path) -> list[str]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
     except OSError as error:
-        raise InputError(f"cannot write into {str(folder)!r}: {error.strerror}") from error
+        raise InputError(f"cannot write into {str(folder)!r}: {error.strerror}", topic="output-not-writable") from error
     return sorted(files)
 
 

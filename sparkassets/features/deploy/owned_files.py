@@ -74,7 +74,7 @@ def write_owned(folder: Path, files: Mapping[str, OwnedContent], *, force: bool 
         for name in obsolete:
             (folder / name).unlink(missing_ok=True)
     except OSError as error:
-        raise InputError(f"cannot write into {str(folder)!r}: {error.strerror}") from error
+        raise InputError(f"cannot write into {str(folder)!r}: {error.strerror}", topic="output-not-writable") from error
     return WrittenFiles(changed, [name for name in sorted(files) if name not in changed], obsolete)
 
 

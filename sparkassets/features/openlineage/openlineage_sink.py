@@ -122,6 +122,7 @@ def build_client() -> OpenLineageClient:
         raise InputError(
             "OpenLineage is configured, but the package openlineage-python is not installed",
             hint="pip install 'sparkassets[openlineage]', or set OPENLINEAGE_DISABLED=true",
+            topic="missing-package",
         ) from error
 
     class CredentialFreeClient(OpenLineageClient):

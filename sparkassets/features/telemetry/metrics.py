@@ -44,7 +44,9 @@ class MetricsWatcher:
             import prometheus_client
         except ImportError as error:
             hint = "pip install 'sparkassets[metrics]'"
-            raise InputError("metrics need the Prometheus client, which is not installed", hint=hint) from error
+            raise InputError(
+                "metrics need the Prometheus client, which is not installed", hint=hint, topic="missing-package"
+            ) from error
         if not file.absolute().parent.is_dir():
             raise InputError(f"the folder {str(file.absolute().parent)!r} for metrics does not exist")
         if not _may_replace(file):
