@@ -147,7 +147,7 @@ def test_rows_that_were_moved_to_other_files_refuse_their_replacement_and_nothin
     table, made = replacing(path, "2013-01-09", 9, 9)
     theirs(path, 8)
     DeltaTable(path).optimize.compact()
-    with pytest.raises(CommitConflictError, match=r"^daily: another writer moved the rows that are replaced to other"):
+    with pytest.raises(CommitConflictError, match=r"^daily: another writer moved rows that the run replaces to other"):
         commit(path, table, made)
 
 

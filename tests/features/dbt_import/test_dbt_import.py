@@ -104,7 +104,7 @@ def test_described_columns_are_those_that_the_query_yields(imported):
         "status": {"type": "STRING", "description": "x"},
     }
     assert document(folder, "raw_customers")["columns"]["id"] == {"type": "string", "description": "Its letter"}
-    assert "column order_log.gone | it is described, but not known" in (folder / "IMPORTED.md").read_text()
+    assert "column order_log.gone | it is described, but may not be" in (folder / "IMPORTED.md").read_text()
 
 
 def test_queries_are_in_sparks_sql_and_as_written_where_nothing_changes(imported):
