@@ -170,6 +170,7 @@ class Driver:
                     plan = self._run_until_idle(work)
         finally:
             self._shut_down()
+        self._record_person_waits(plan)
         late = self._record_lateness()
         self.ledger.maintain(ending=True)
         self._recorder.finish_removals()
@@ -188,6 +189,17 @@ class Driver:
             notes=() if interrupted else tuple(note for note in plan.notes if note.asset in ran),
             late=late,
         )
+
+    def _record_person_waits(self, plan: Plan) -> None:
+        """Records of which assets people are to be notified, because they wait for a person or no longer do."""
+        is_known = any(known.person_wait for known in self.ledger.state.assets.values())
+        if self._stopping.is_set() or not (is_known or any(not wait.quiet for wait in plan.waiting)):
+            return
+        from sparkassets.core.planner.explain.person_waits import find_person_waits, person_wait_changes
+
+        if is_known or find_person_waits(plan):
+            self.ledger.refresh()
+            self.ledger.commit(lambda state: [*person_wait_changes(self._context(None, state))])
 
     def _record_lateness(self) -> tuple[AssetLateness, ...]:
         """What is late at the end; records of what people are to be notified for the first time."""

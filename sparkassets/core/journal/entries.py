@@ -15,6 +15,7 @@ from sparkassets.core.iterations import RetiredEntry
 from sparkassets.core.journal.digest_marks import DigestEntry
 from sparkassets.core.journal.fold_specs import FoldSpec
 from sparkassets.core.journal.marks import MarkEntry
+from sparkassets.core.journal.notified import LateEntry, PersonWaitEntry, SilenceEntry
 from sparkassets.core.journal.table_findings import TargetEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.runs import InletPin, RequestedRun
@@ -385,36 +386,6 @@ class PauseEntry:
 
 
 @frozen
-class SilenceEntry:
-    """A person decided that nobody is notified of an asset until an instant.
-
-    Attributes:
-        until: Unix seconds; not later than the entry itself for the end of a silence.
-        by: The person.
-    """
-
-    asset: str
-    until: int
-    reason: str
-    by: str
-
-
-@frozen
-class LateEntry:
-    """People were notified that an asset is late, or (``over``) that it no longer is.
-
-    Attributes:
-        by: The deadline that it missed, Unix seconds.
-        partitions: Partitions that were expected by then; everything for a run of the asset.
-    """
-
-    asset: str
-    by: int
-    partitions: PartitionSet = EVERYTHING
-    over: bool = False
-
-
-@frozen
 class TickPassedEntry:
     """A tick passed while nothing of the asset was out of date; later updates wait for the next tick.
 
@@ -443,6 +414,7 @@ Entry = (
     | TargetEntry
     | RetiredEntry
     | LateEntry
+    | PersonWaitEntry
     | SilenceEntry
     | DigestEntry
     | TickPassedEntry

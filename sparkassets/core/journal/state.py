@@ -190,6 +190,7 @@ class AssetState:
         paused: Stopped by `pause`; the ``paused`` key in the asset's file is not in the state.
         pause_reason: Who paused it and why; empty where no reason was given, and while it is not paused.
         late: The missed deadline of which people were notified, Unix seconds; 0 where they were not.
+        person_wait: Why it waits for a person, as people were notified; empty where they were not.
         silence: Until when nobody is notified; kept once it is over, as what fell into it was told nobody.
         placed: Sequence number since which the asset has its place and partitioning; an older claim writes elsewhere,
             or by other partitions.
@@ -246,6 +247,7 @@ class AssetState:
     iterations: tuple[PublishedIteration, ...] = ()
     taken: tuple[PromotedPartitions, ...] = ()
     late: int = 0
+    person_wait: str = ""
     silence: AssetSilence | None = None
     skip: LastSkip | None = None
     additions: AddedPartitions = AddedPartitions()

@@ -96,7 +96,7 @@ def _is_whole(length: Duration) -> bool:
     return bool(length.seconds) != any(calendar)
 
 
-NAMES: Final = ("project", "title", "notices", "failures", "withheld", "late", "recovered")
+NAMES: Final = ("project", "title", "notices", "failures", "withheld", "waiting", "late", "recovered")
 """Names that a message template may use; `sparkassets.core.documents.messages` has a value for each."""
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

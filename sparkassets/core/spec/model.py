@@ -32,7 +32,7 @@ OnCodeChange = Literal["warn", "backfill", "forward_only"]
 SchemaPolicy = Literal["strict", "add_columns", "evolve"]
 Committer = Literal["auto", "spark"]
 UnchangedPolicy = Literal["skip", "publish"]
-NotifyOn = Literal["failure", "withheld", "late", "recovery"]
+NotifyOn = Literal["failure", "withheld", "waiting", "late", "recovery"]
 
 NOWHERE = FileLocation("")
 """The location of what no file says."""

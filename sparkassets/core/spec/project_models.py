@@ -85,7 +85,7 @@ class OpenLineageMap(StrictMap):
     namespace: Text = Field(description="Namespace of the project's jobs; `OPENLINEAGE_NAMESPACE` takes precedence.")
 
 
-NotifyOn = Literal["failure", "withheld", "late", "recovery"]
+NotifyOn = Literal["failure", "withheld", "waiting", "late", "recovery"]
 
 
 class NotifyMap(StrictMap):
@@ -98,12 +98,12 @@ class NotifyMap(StrictMap):
     on: Annotated[
         Annotated[NotifyOn, Tag("<text>")]
         | Annotated[list[NotifyOn], Field(min_length=1, json_schema_extra={"uniqueItems": True}), Tag("<list>")],
-        discriminate_by_kind("failure, withheld, late, recovery, or a list of these"),
+        discriminate_by_kind("failure, withheld, waiting, late, recovery, or a list of these"),
     ] = Field(
-        default=["failure", "withheld", "late", "recovery"],
+        default=["failure", "withheld", "waiting", "late", "recovery"],
         description=(
             "Events to notify of. failure: a run failed. withheld: rows failed their validations. "
-            "late: not there when expected. recovery: one of these is resolved."
+            "waiting: a person has to act. late: not there when expected. recovery: one of these is resolved."
         ),
     )
     to: Maybe[

@@ -26,7 +26,13 @@ if TYPE_CHECKING:
 SEND_SECONDS: Final = 4.0
 """How long all receivers together are waited for."""
 
-_APPRISE_TYPES: Final = {"failure": "failure", "withheld": "warning", "late": "warning", "recovery": "success"}
+_APPRISE_TYPES: Final = {
+    "failure": "failure",
+    "withheld": "warning",
+    "waiting": "warning",
+    "late": "warning",
+    "recovery": "success",
+}
 """The type of a message in Apprise, by its most severe notice."""
 
 _THREAD_PREFIX: Final = "notify "

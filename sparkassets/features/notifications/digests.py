@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Final
 from sparkassets.core.definitions.definition import digest as text_digest
 from sparkassets.core.instants import format_zoned, from_unix, to_unix
 from sparkassets.core.journal.digest_marks import DigestEntry, DigestMark, DigestStep
-from sparkassets.core.journal.entries import FailureEntry, LateEntry, NumberedEntry
+from sparkassets.core.journal.entries import FailureEntry, NumberedEntry
+from sparkassets.core.journal.notified import LateEntry, PersonWaitEntry
 from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.planner.wording import label_partitions, plural
 from sparkassets.core.spec.model import AssetSpec, NotifyRule
@@ -27,6 +28,7 @@ from sparkassets.features.notifications.notices import (
     build_message,
     find_troubles,
     make_lateness_notice,
+    make_wait_notice,
     text_without_numbers,
 )
 from sparkassets.frozen import frozen, replace
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 LEASE_SECONDS: Final = 300
 """How long a driver that claimed a digest is left alone; it sends it in seconds."""
-_KINDS: Final = ("failure", "unfenced", "late")
+_KINDS: Final = ("failure", "unfenced", "late", "wait")
 """The entries that a digest tells of."""
 _AGAIN: Final = "A driver ended while it sent this digest, so you may have received it before."
 
@@ -170,6 +172,10 @@ def _find_notices(asset: AssetSpec, state: State, entries: Sequence[NumberedEntr
         text = f"failed {plural(count, 'time')}, and no longer does: {failure.error}"
         yield AssetNotice("recovery", asset.name, text=text, owner=asset.owner)
     yield from _lateness_notices(asset, known, [each for each in own if isinstance(each, LateEntry)])
+    if waits := [each for each in own if isinstance(each, PersonWaitEntry)]:
+        yield make_wait_notice(asset, waits[-1])
+    elif known.person_wait:
+        yield make_wait_notice(asset, PersonWaitEntry(asset.name, known.person_wait))
 
 
 def _lateness_notices(asset: AssetSpec, known: AssetState, entries: Sequence[LateEntry]) -> Iterator[AssetNotice]:

@@ -1,4 +1,4 @@
-"""Notices of what failed, is late or withheld at the end of an invocation, and the messages made of them.
+"""Notices of what failed, is withheld, late or waits for a person, and the messages made of them.
 
 Notices follow from the state of an asset before and after each commit of this driver: other drivers report their own
 commits.
@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from sparkassets.core.instants import format_zoned, from_unix, to_unix
-from sparkassets.core.journal.entries import FailureEntry, LateEntry, NumberedEntry, SuccessEntry
+from sparkassets.core.journal.entries import FailureEntry, NumberedEntry, SuccessEntry
+from sparkassets.core.journal.notified import LateEntry, PersonWaitEntry
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.withheld_records import describe_verdicts
 from sparkassets.core.partitions import PartitionSet
@@ -30,7 +31,7 @@ class AssetNotice:
     """One notice about an asset.
 
     Attributes:
-        kind: ``failure``, ``withheld``, ``late`` or ``recovery``.
+        kind: ``failure``, ``withheld``, ``waiting``, ``late`` or ``recovery``.
         partitions: Labels of the first few partitions; empty for an asset without partitions.
         text: The message, without the asset's name.
         hint: What to do about it.
@@ -89,6 +90,7 @@ class _FollowedAsset:
     is_silent: bool = False
     ran: bool = False
     late: LateEntry | None = None
+    person_wait: PersonWaitEntry | None = None
     hints: dict[str, str] = field(default_factory=dict)
 
 
@@ -108,7 +110,9 @@ class NoticeCollector:
     ) -> None:
         """Adds a commit: its entries, and the states of their assets before and after it."""
         reported_entries = [
-            each.entry for each in entries if isinstance(each.entry, SuccessEntry | FailureEntry | LateEntry)
+            each.entry
+            for each in entries
+            if isinstance(each.entry, SuccessEntry | FailureEntry | LateEntry | PersonWaitEntry)
         ]
         self.is_run |= bool(reported_entries)
         for name in dict.fromkeys(each.entry.asset for each in entries if hasattr(each.entry, "asset")):
@@ -125,6 +129,8 @@ class NoticeCollector:
                     followed.hints[run] = hint
                 case LateEntry():
                     followed.late = entry
+                case PersonWaitEntry():
+                    followed.person_wait = entry
 
     def _follow(self, name: str, before: tuple[AssetTrouble, ...], after: tuple[AssetTrouble, ...]) -> None:
         """Keeps an asset's troubles before this invocation and after the latest commit.
@@ -205,6 +211,8 @@ def _find_notices(asset: AssetSpec, followed: _FollowedAsset) -> Iterator[AssetN
             )
     if followed.late is not None and asset.deadlines is not None:
         yield make_lateness_notice(asset, followed.late)
+    if followed.person_wait is not None:
+        yield make_wait_notice(asset, followed.person_wait)
 
 
 def _join_partitions(troubles: Iterable[AssetTrouble]) -> PartitionSet:
@@ -221,6 +229,13 @@ def make_lateness_notice(asset: AssetSpec, late: LateEntry) -> AssetNotice:
     if late.over:
         return AssetNotice("recovery", asset.name, label, "no longer late", owner=asset.owner)
     return AssetNotice("late", asset.name, label, f"expected by {deadline}", owner=asset.owner)
+
+
+def make_wait_notice(asset: AssetSpec, wait: PersonWaitEntry) -> AssetNotice:
+    """The notice that the asset waits for a person, or no longer does."""
+    if not wait.reason:
+        return AssetNotice("recovery", asset.name, text="no longer waits for a person", owner=asset.owner)
+    return AssetNotice("waiting", asset.name, text=wait.reason, owner=asset.owner)
 
 
 def _label_interval(asset: AssetSpec, item: AssetTrouble) -> str:
@@ -251,6 +266,7 @@ MOST_LISTED_NOTICES: Final = 20
 _KIND_WORDS: Final[Mapping[NotifyOn, tuple[str, str]]] = {
     "failure": ("failures", "failed"),
     "withheld": ("withheld", "withheld"),
+    "waiting": ("waiting", "waiting for a person"),
     "late": ("late", "late"),
     "recovery": ("recovered", "recovered"),
 }

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sparkassets.core.instants import to_unix
-from sparkassets.core.journal.entries import SilenceEntry
+from sparkassets.core.journal.notified import SilenceEntry
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.errors import InputError
 from sparkassets.features.notifications.delivery import MessageDelivery, ReceiverAnswer

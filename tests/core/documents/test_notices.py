@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, LateEntry, SuccessEntry
+from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, SuccessEntry
 from sparkassets.core.journal.marks import MarkEntry
+from sparkassets.core.journal.notified import LateEntry
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.runs import RunRequest
 from sparkassets.core.spec.model import NotifyRule
@@ -12,7 +13,7 @@ from sparkassets.core.validations import RuleVerdict
 from sparkassets.features.notifications.notices import AssetNotice, NoticeCollector, NotificationMessage, build_messages
 from tests.builders import Story, asset, project, source
 
-ALL = ("failure", "withheld", "late", "recovery")
+ALL = ("failure", "withheld", "waiting", "late", "recovery")
 RULE = NotifyRule(ALL, ("ALERTS_URL",))
 
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from sparkassets.core.instants import from_unix, to_unix
 from sparkassets.core.journal.codec import decode, encode
-from sparkassets.core.journal.entries import LateEntry, PauseEntry
+from sparkassets.core.journal.entries import PauseEntry
 from sparkassets.core.journal.marks import MarkEntry
+from sparkassets.core.journal.notified import LateEntry
 from sparkassets.core.planner.explain.lateness import (
     describe_lateness,
     find_all_lateness,

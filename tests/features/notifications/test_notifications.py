@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from sparkassets.core.spec.model import DeadlineSpec, NotifyRule, PythonBody
+from sparkassets.core.spec.model import DeadlineSpec, NotifyRule, PythonBody, RunBudget
 from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.errors import FileLocation, InputError
 from sparkassets.features.notifications.notification_sink import NotificationSink
@@ -17,7 +17,7 @@ from tests.features.receiver import receiving
 from tests.runtime.fakes import World
 from tests.runtime.listeners import gone
 
-ALL = ("failure", "withheld", "late", "recovery")
+ALL = ("failure", "withheld", "waiting", "late", "recovery")
 RULE = NotifyRule(ALL, ("ALERTS_URL",))
 
 
@@ -99,6 +99,39 @@ def test_what_is_late_is_told_once_by_whoever_looks_first(receiver):
         assert ([each.asset for each in summary.late], noted) == (["s"], [])
     ((title, _),) = receiver.received
     assert title == "test: 1 asset late"
+
+
+def test_a_wait_for_a_person_is_told_once_and_once_more_when_it_is_over(receiver):
+    spec = project(source("s"), asset("a", "s", notify=(RULE,), budget=RunBudget(bytes=10)), asset("b", "a"))
+    w = World(spec, MemoryStore(), sinks=(NotificationSink({"ALERTS_URL": receiver.url}),))
+    w.volumes.bytes["s"] = 12
+    w.tell("s", "2025-01-01")
+    for _ in range(3):
+        assert drive(w)[1] == []
+    w.volumes.bytes["s"] = 1
+    assert [run.asset for run in drive(w)[0].runs] == ["a", "b"]
+    assert receiver.received == [
+        (
+            "test: 1 asset waiting for a person",
+            ["waiting for a person: a: over budget: reads 12 B, budget 10 B; --over-budget runs it anyway"],
+        ),
+        ("test: 1 asset recovered", ["recovered: a: no longer waits for a person"]),
+    ]
+
+
+def test_a_wait_for_a_person_is_told_after_a_silence_and_not_of_what_is_paused(receiver):
+    spec = project(source("s"), asset("a", "s", notify=(RULE,), budget=RunBudget(bytes=10)))
+    w = World(spec, MemoryStore(), sinks=(NotificationSink({"ALERTS_URL": receiver.url}),))
+    w.volumes.bytes["s"] = 12
+    w.tell("s", "2025-01-01")
+    w.opened().notifications.silence("a", until=w.clock.now() + timedelta(hours=1), reason="we know")
+    drive(w)
+    assert receiver.received == []
+    w.clock.instant += timedelta(hours=2)
+    drive(w)
+    w.opened().assets.pause("a")
+    drive(w)
+    assert [title for title, _ in receiver.received] == ["test: 1 asset waiting for a person"]
 
 
 @pytest.mark.parametrize(

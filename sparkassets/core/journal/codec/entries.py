@@ -32,20 +32,19 @@ from sparkassets.core.journal.entries import (
     Entry,
     EventEntry,
     FailureEntry,
-    LateEntry,
     NumberedEntry,
     ObservedEntry,
     OutletEntry,
     PauseEntry,
     RenewEntry,
     SegmentEntry,
-    SilenceEntry,
     SkippedEntry,
     SpecEntry,
     SuccessEntry,
     TickPassedEntry,
 )
 from sparkassets.core.journal.marks import MarkEntry
+from sparkassets.core.journal.notified import LateEntry, PersonWaitEntry, SilenceEntry
 from sparkassets.core.journal.table_findings import TargetEntry
 from sparkassets.core.partitions.json_form import from_plain, to_plain
 from sparkassets.core.validations import FailingRow, RuleTally, RuleVerdict
@@ -90,6 +89,7 @@ _FORMS: Mapping[str, _Form] = {
     "backfill": _Form(BackfillEntry, parts="partitions"),
     "retired": _Form(RetiredEntry),
     "late": _Form(LateEntry, parts="partitions"),
+    "wait": _Form(PersonWaitEntry),
     "silence": _Form(SilenceEntry),
     "digest": _Form(DigestEntry, ()),
     "tick": _Form(TickPassedEntry),

@@ -13,14 +13,12 @@ from sparkassets.core.journal.entries import (
     Entry,
     EventEntry,
     FailureEntry,
-    LateEntry,
     NumberedEntry,
     ObservedEntry,
     OutletEntry,
     PauseEntry,
     RenewEntry,
     SegmentEntry,
-    SilenceEntry,
     SkippedEntry,
     SpecEntry,
     SuccessEntry,
@@ -31,6 +29,7 @@ from sparkassets.core.journal.fold import (
     datasets,
     iterations,
     marks,
+    notified,
     outlets,
     runs,
     segments,
@@ -38,6 +37,7 @@ from sparkassets.core.journal.fold import (
 )
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
 from sparkassets.core.journal.marks import MarkEntry
+from sparkassets.core.journal.notified import LateEntry, PersonWaitEntry, SilenceEntry
 from sparkassets.core.journal.state import State
 from sparkassets.core.journal.table_findings import TargetEntry
 
@@ -67,8 +67,9 @@ _HANDLERS: Mapping[type[Entry], Callable[[FoldWorkspace, Any, NumberedEntry], No
     SegmentEntry: segments.fold_segments,
     BackfillEntry: cause_consumption.fold_backfill_request,
     RetiredEntry: iterations.fold_retirement,
-    LateEntry: runs.fold_lateness,
-    SilenceEntry: runs.fold_silence,
-    DigestEntry: runs.fold_digest,
+    LateEntry: notified.fold_lateness,
+    PersonWaitEntry: notified.fold_person_wait,
+    SilenceEntry: notified.fold_silence,
+    DigestEntry: notified.fold_digest,
     TickPassedEntry: runs.fold_passed_tick,
 }

@@ -8,23 +8,19 @@ from sparkassets.core.instants import to_unix
 from sparkassets.core.journal import marks
 from sparkassets.core.journal.asset_records import (
     AddedPartitions,
-    AssetSilence,
     FailedPartitions,
     FormerPartitions,
     LastRun,
     promoted_after_run,
 )
-from sparkassets.core.journal.digest_marks import DigestEntry, DigestMark
 from sparkassets.core.journal.entries import (
     NOT_TRIED,
     ClaimEntry,
     FailureEntry,
-    LateEntry,
     NumberedEntry,
     OutletEntry,
     PauseEntry,
     RenewEntry,
-    SilenceEntry,
     SuccessEntry,
     TickPassedEntry,
 )
@@ -85,26 +81,6 @@ def fold_pause(work: FoldWorkspace, entry: PauseEntry, _: NumberedEntry) -> None
     """Pauses or resumes the asset."""
     reason = entry.reason if entry.paused else ""
     work.assets[entry.asset] = replace(work.assets[entry.asset], paused=entry.paused, pause_reason=reason)
-
-
-def fold_lateness(work: FoldWorkspace, entry: LateEntry, _: NumberedEntry) -> None:
-    """Records the deadline that people were notified of, or that the asset is no longer late."""
-    work.assets[entry.asset] = replace(work.assets[entry.asset], late=0 if entry.over else entry.by)
-
-
-def fold_silence(work: FoldWorkspace, entry: SilenceEntry, numbered: NumberedEntry) -> None:
-    """Records until when nobody is notified; the end of a silence keeps its beginning."""
-    asset, now = work.assets[entry.asset], to_unix(numbered.at)
-    known = asset.silence
-    since = known.since if known is not None and known.covers(now) else now
-    silence = AssetSilence(since, entry.until, entry.reason, entry.by)
-    work.assets[entry.asset] = replace(asset, silence=silence)
-
-
-def fold_digest(work: FoldWorkspace, entry: DigestEntry, numbered: NumberedEntry) -> None:
-    """Records how far a digest was sent."""
-    mark = work.digests.get(entry.digest, DigestMark())
-    work.digests[entry.digest] = mark.after(entry, to_unix(numbered.at))
 
 
 def fold_passed_tick(work: FoldWorkspace, entry: TickPassedEntry, _: NumberedEntry) -> None:

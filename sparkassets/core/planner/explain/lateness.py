@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sparkassets.core.instants import format_zoned, from_unix, to_unix
-from sparkassets.core.journal.entries import LateEntry
+from sparkassets.core.journal.notified import LateEntry
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.planner.plan import AssetLateness
