@@ -46,7 +46,7 @@ def test_deadlines(text, now, told, newest):
         ("expect: {every: 1d}", "4:9: missing key 'by' in 'expect'"),
         ("expect: 08:00", "4:9: 'expect' is '08:00'; expected {by: \"08:00\"}"),
         ("notify: {on: late}", "4:9: 'notify' has no recipient"),
-        ("notify: {to: X, on: lat}", "4:21: 'on' in 'notify' is 'lat'; expected failure, withheld, waiting, late or recovery"),
+        ("notify: {to: X, on: lat}", "4:21: 'on' in 'notify' is 'lat'; expected failure, withheld, waiting"),
         ("notify: {to: X, template: '{{ assets }}'}", "4:31: unknown name 'assets' in a message template;"),
         ("notify: {to: X, title: '{% for %}'}", "4:24: invalid Jinja template: line 1: "),
         ("notify: {python: 'jobs.alerts:page'}", "4:19: the package 'jobs' is not allowed"),

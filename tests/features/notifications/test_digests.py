@@ -6,7 +6,7 @@ import pytest
 
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.digest_marks import DigestEntry
-from sparkassets.core.spec.model import NotifyRule
+from sparkassets.core.spec.model import NotifyRule, RunBudget
 from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.features.notifications.delivery import MessageDelivery
 from sparkassets.features.notifications.digests import DigestSender
@@ -26,9 +26,9 @@ DAILY = NotifyRule(ALL, ("ALERTS_URL",), digest=parse_timetable({"at": "0 8 * * 
 class Daily:
     """A world whose assets are told of in a digest at 08:00; the clock begins at midnight."""
 
-    def __init__(self, url, *rules, names="ab"):
+    def __init__(self, url, *rules, names="ab", **more):
         self.env = {"ALERTS_URL": url}
-        assets = [asset(name, "s", retries=0, notify=rules or (DAILY,)) for name in names]
+        assets = [asset(name, "s", retries=0, notify=rules or (DAILY,), **more) for name in names]
         self.world = World(project(source("s"), *assets), MemoryStore(), sinks=(NotificationSink(self.env),))
 
     def drive(self, hours=0):
@@ -71,6 +71,21 @@ def test_a_day_is_one_message_with_what_is_wrong_and_what_no_longer_is(receiver)
     assert receiver.received[1][1][0] == "Since 2025-02-01T08:00Z:"
     state = daily.world.opened()._context.read_state("test")
     assert decode(encode(state), journal_id=state.journal_id).digests == state.digests != {}
+
+
+def test_a_wait_for_a_person_is_in_each_digest_until_it_is_over(receiver):
+    daily = Daily(receiver.url, names="a", budget=RunBudget(bytes=10))
+    daily.world.volumes.bytes["s"] = 12
+    daily.world.tell("s", "2025-01-01")
+    for hours in (0, 9, 24):
+        daily.drive(hours=hours)
+    state = daily.world.opened()._context.read_state("test")
+    assert decode(encode(state), journal_id=state.journal_id).assets["a"].person_wait
+    daily.world.volumes.bytes["s"] = 1
+    daily.drive(hours=24)
+    waits = "waiting for a person: a: over budget: reads 12 B, budget 10 B; --over-budget runs it anyway"
+    over = "recovered: a: no longer waits for a person"
+    assert [lines[1:] for _, lines in receiver.received] == [[waits], [waits], [over]]
 
 
 def test_nothing_to_tell_is_no_message(receiver):
