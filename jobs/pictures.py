@@ -93,21 +93,26 @@ def photograph_report(browser: str) -> None:
     """Writes the report's first page as ``report-light.png`` and ``report-dark.png``."""
     with tempfile.TemporaryDirectory() as folder:
         output_of("report", "--out", f"{folder}/report")
-        for name, scheme in (("light", "1"), ("dark", "0")):
-            photograph(browser, f"file://{folder}/report/index.html", PICTURES / f"report-{name}.png", scheme=scheme)
+        photograph_both(browser, f"file://{folder}/report/index.html", "report")
 
 
 def photograph_ui(browser: str) -> None:
-    """Writes an asset of the live page as ``ui.png``."""
+    """Writes an asset of the live page as ``ui-light.png`` and ``ui-dark.png``."""
     options = ["--allow-actions", "--port", "0", "--project", str(HOME / "conf")]
     command = [sys.executable, "-m", "sparkassets", "ui", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
         address = process.stdout.readline().strip() if process.stdout else ""
-        photograph(browser, f"{address}#/asset/delays_7d", PICTURES / "ui.png", scheme="1")
+        photograph_both(browser, f"{address}#/asset/delays_7d", "ui")
         process.terminate()
 
 
-def photograph(browser: str, page: str, picture: Path, *, scheme: str) -> None:
+def photograph_both(browser: str, page: str, name: str) -> None:
+    """Has a browser draw a page light and dark."""
+    for word, scheme in (("light", 1), ("dark", 0)):
+        photograph(browser, page, PICTURES / f"{name}-{word}.png", scheme=scheme)
+
+
+def photograph(browser: str, page: str, picture: Path, *, scheme: int) -> None:
     """Has a browser draw a page; ``scheme`` is Blink's number of a colour scheme."""
     options: Sequence[str] = (
         "--headless",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from inspect import isclass
 from types import NoneType
 from typing import Any, Final, Literal, get_args, get_origin
@@ -185,8 +186,9 @@ as a JSON Schema for editors. A key that is not here is refused, with the place 
 Durations are a number with a unit: `s m h` are elapsed time, `d w mo y` calendar time. `${NAME}` is a variable of the
 environment, `${NAME:-default}` one that may be missing, `$${` a plain `${`. Only `true` and `false` are booleans.
 """
-_PIPE: Final = "\\|"
-"""A bar that ends no cell."""
+_SPECIAL: Final = re.compile(r"(?P<code>`[^`|]*`)|[|<]")
+"""Code in a cell, and what outside of code would end the cell or begin a tag."""
+_ESCAPES: Final = {"|": "\\|", "<": "&lt;"}
 
 _TYPES: Final = {bool: "`true` or `false`", str: "text", int: "a whole number"}
 
@@ -204,7 +206,8 @@ def _render_section(title: str, model: type[BaseModel]) -> str:
 
 def _render_row(name: str, key: FieldInfo) -> str:
     cells = [f"`{name}`", _describe_value(key), _describe_default(key), key.description or ""]
-    return f"| {' | '.join(cell.replace('|', _PIPE) for cell in cells)} |"
+    escaped = (_SPECIAL.sub(lambda found: found["code"] or _ESCAPES[found[0]], cell) for cell in cells)
+    return f"| {' | '.join(escaped)} |"
 
 
 def _describe_default(key: FieldInfo) -> str:

@@ -716,12 +716,15 @@ function highlighted(text) {
 
 /** The tree of an explanation. */
 function tree(node) {
+  const sign = (holds) =>
+    holds === undefined
+      ? h("span", { class: "sign" })
+      : h("span", { class: "sign", title: holds ? "holds" : "does not hold" }, holds ? "✓" : "✕");
   const line = (each) =>
     h(
       "li",
       { class: each.holds === undefined ? "" : each.holds ? "holds" : "lacks" },
-      each.holds !== undefined &&
-        h("span", { class: "sign", title: each.holds ? "holds" : "does not hold" }, each.holds ? "✓" : "✕"),
+      sign(each.holds),
       each.text,
       each.below?.length > 0 && h("ul", null, each.below.map(line)),
     );

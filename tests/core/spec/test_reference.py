@@ -1,5 +1,7 @@
 """The reference of every key, made from the models."""
 
+import re
+
 import pytest
 from pydantic import BaseModel
 
@@ -33,5 +35,6 @@ def test_values_are_told_as_messages_tell_them():
     assert any(row.startswith("| `window` | a duration such as 7d, or two of them such as [-6d, 0d] |") for row in rows)
 
 
-def test_no_cell_is_broken():
+def test_no_cell_is_broken_and_no_placeholder_is_a_tag():
     assert {row.replace("\\|", "").count("|") for row in render_markdown().splitlines() if row.startswith("|")} == {5}
+    assert re.findall(r"<\w*", re.sub("`[^`]*`", "", render_markdown())) == []
