@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         TargetObserver,
         VolumeEstimator,
     )
+    from sparkassets.ports.views import BranchViews
     from sparkassets.runtime.leases import LeaseMonitor
     from sparkassets.runtime.ledger import JournalLedger
     from sparkassets.runtime.progress import FailureExplanation, Watchers
@@ -60,6 +61,7 @@ class Adapters:
         list_folders: Lists the folders in a folder; empty if it does not exist.
         remove_folder: Removes a folder in a folder with its content; ignores a missing one.
         lend_session: Passes on the session of a run, so that the state uses the same one.
+        update_views: Makes and removes the views by which catalogs show a branch; returns what could not be done.
         close: Stops the session and whatever else was started.
     """
 
@@ -87,4 +89,5 @@ class Adapters:
     list_folders: Callable[[str, str], Sequence[str]] = lambda _place, _name: ()
     remove_folder: Callable[[str, str], None] = lambda _place, _name: None
     lend_session: Callable[[SparkSession], None] = lambda _: None
+    update_views: Callable[[BranchViews], Sequence[str]] = lambda _: ()
     close: Callable[[], None] = lambda: None

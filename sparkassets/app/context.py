@@ -102,6 +102,9 @@ class WorkScope(Protocol):
     def begin(self, works: Sequence[DriverWork]) -> list[DriverWork]:
         """The works wrapped in what the scope has to record before them."""
 
+    def end(self, summary: Summary) -> None:
+        """Called when an invocation has run its works."""
+
 
 class ProjectContext:
     """A project with what reaches its state and the outside; every namespace of commands uses it.

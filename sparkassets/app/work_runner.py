@@ -117,6 +117,8 @@ class WorkRunner:
                 summary = ending.summary = summary_with_keys(driver.run_works(works), context.spec)
                 adapters.end_invocation(driver.ledger)
                 ending.state = driver.ledger.state
+            if context.scope is not None:
+                context.scope.end(summary)
         finally:
             self._driver = None
         if check and summary.failures:

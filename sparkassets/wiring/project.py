@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from sparkassets.core.documents.rendered_run import RenderedCode
     from sparkassets.core.documents.row_sample import RowSample
     from sparkassets.ports import JournalStore, RunComputation, RunOrder, Sink
+    from sparkassets.ports.views import BranchViews
     from sparkassets.runtime.progress import FailureExplanation, InvocationWatcher
     from sparkassets.spark.context import Context
     from sparkassets.spark.query_rendering import ReadColumns
@@ -197,6 +198,7 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[s
         sinks=(*sinks, *make_sinks(spec, secrets)),
         end_invocation=make_digests(spec, secrets, clock),
         lend_session=session.lend,
+        update_views=partial(_update_views, session),
         close=session.close,
     )
 
@@ -235,6 +237,12 @@ def _remove_folder(place: str, name: str) -> None:
     from sparkassets.files.folders import open_folder
 
     open_folder(place).remove(name)
+
+
+def _update_views(session: SharedSession, views: BranchViews) -> Sequence[str]:
+    from sparkassets.spark.catalog_views import update_views
+
+    return update_views(session.open(), views)
 
 
 def _make_watchers(spec: ProjectSpec) -> Sequence[InvocationWatcher]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -15,8 +16,10 @@ from sparkassets.core.partitions import EVERYTHING, WindowMapping
 from sparkassets.core.runs import BranchPromotion, RunRequest
 from sparkassets.core.spec.model import AssetSpec, InletSpec, SourceSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import InputError
 from sparkassets.open_project import OpenProject
+from sparkassets.ports.views import BranchViews
 from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.runtime.progress import RunFailedError
 from sparkassets.state.memory_store import MemoryStore
@@ -125,6 +128,74 @@ def test_a_drop_that_was_killed_at_the_journal_is_done_again():
     dev._context.adapters = replace(dev._context.adapters, list_folders=lambda place, _: listed.get(place, []))
     assert dev.branches.drop("dev") == ()
     assert memory.removed == ["/s/branches/dev"]
+
+
+class Catalog:
+    """The views that were made of a branch: what each shows by the name of a table; and how often they were updated."""
+
+    def __init__(self) -> None:
+        self.shown: dict[str, str] = {}
+        self.updates = 0
+        self.meanwhile: Callable[[], object] = lambda: None
+
+    def update(self, views: BranchViews) -> list[str]:
+        self.updates += 1
+        given, self.meanwhile = self.meanwhile, lambda: None
+        given()
+        self.shown = {table[-1]: each.location.path for table, each in views.tables.items() if each is not None}
+        return []
+
+
+def in_catalog(catalog: Catalog) -> OpenProject:
+    """Other code of a project whose tables are in a catalog, and whose base has run."""
+    memory = Memory()
+
+    def adapters(spec: ProjectSpec) -> Adapters:
+        return replace(memory.adapters(spec), update_views=catalog.update, for_project=adapters)
+
+    def project_of(code: int) -> OpenProject:
+        events = replace(source("s"), source=SourceSpec("events"))
+        made = asset("a", "s", definition=AssetDefinition(f"a{code}")), asset("b", "s", by=None)
+        named = [replace(each, storage=StorageLocation.of_table(("gold", each.name))) for each in made]
+        spec = project(events, *named)
+        return OpenProject(spec, adapters(spec))
+
+    base = project_of(0)
+    base.events.add("s", partition="2025-01-01")
+    base.run(at="2025-02-01")
+    return project_of(1)
+
+
+def test_views_show_own_and_reused_tables_and_go_before_them():
+    catalog = Catalog()
+    dev = in_catalog(catalog)
+    branch = dev.branches.open("dev")
+    branch.run(at="2025-02-01")
+    assert catalog.shown == {"a": "/w/_branches/dev/a", "b": "table://gold.b"}
+    branch.run(at="2025-02-01")
+    assert catalog.updates == 1, "nothing has changed"
+    dev.branches.promote("dev")
+    assert catalog.updates == 1
+    dev.branches.drop("dev")
+    assert catalog.shown == {}
+
+
+def test_views_that_cannot_be_removed_keep_the_branch():
+    catalog = Catalog()
+    dev = in_catalog(catalog)
+    dev.branches.open("dev").run(at="2025-02-01")
+    dev._context.adapters = replace(dev._context.adapters, update_views=lambda _: ["the view gold__dev.a: no answer"])
+    with pytest.raises(InputError, match=r"^branch 'dev' still has the view gold__dev.a: no answer"):
+        dev.branches.drop("dev")
+    assert dev.branches.names() == ["dev"]
+
+
+def test_a_drop_while_views_are_made_leaves_none():
+    catalog = Catalog()
+    dev = in_catalog(catalog)
+    catalog.meanwhile = lambda: dev.branches.drop("dev")
+    dev.branches.open("dev").run(at="2025-02-01")
+    assert (catalog.shown, dev.branches.names()) == ({}, [])
 
 
 def test_promotion_says_what_it_would_do_and_why_not_the_rest():

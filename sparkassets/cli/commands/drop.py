@@ -20,7 +20,8 @@ def command(folder: Path, name: str, as_json: bool) -> int:
 
     Refused while a run is in progress in the branch or a promotion is unfinished. If it is killed, run it again.
     """
-    dropped = open_project(folder).branches.drop(name)
+    with open_project(folder) as project:
+        dropped = project.branches.drop(name)
     if as_json:
         print_json({"branch": name, "assets": list(dropped)})
     else:

@@ -19,9 +19,10 @@ A branch is a project with a journal and a warehouse of its own, `<state>/branch
   Other partitions are left, each with a reason; nothing is promoted twice.
 - If the base's code is neither what the branch began with nor the branch's, somebody else changed it: what that code
   computed is not overwritten. The code at the beginning is an event of the branch, under a reserved URI (`base_uri`).
+- *Views* show own and reused tables of catalogs in a schema of the branch (`branch_views`), as a run leaves them.
 - *Drop* pauses the own assets by compare-and-set against a state without open claims, so that no driver claims any
-  more, and removes tables before the journal: a killed drop is repeated. It is refused while a run of the branch is
-  in flight, or while a promotion from it is not settled in the base, as that reads the branch's tables.
+  more, and removes views and tables before the journal: a killed drop is repeated. It is refused while a run of the
+  branch is in flight, or while a promotion from it is not settled in the base, as that reads the branch's tables.
 
 Branches do not know each other: a promotion of one is a move of the base for another. A branch's state has no branches.
 An asset that appends or upserts is computed from nothing and promoted as a whole table, with the positions up to which

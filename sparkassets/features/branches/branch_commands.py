@@ -14,7 +14,7 @@ from sparkassets.core.instants import to_unix
 from sparkassets.core.journal.known_segments import with_known_segments
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
-from sparkassets.core.phrases import listing
+from sparkassets.core.phrases import few, listing
 from sparkassets.core.runs import WAREHOUSE_FOLDER
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sparkassets.core.planner.planning_context import PlanningContext
     from sparkassets.core.results import Summary
     from sparkassets.features.branches.branch_sample import BranchSample
+    from sparkassets.ports.views import BranchViews
     from sparkassets.runtime.driver_work import DriverWork
     from sparkassets.runtime.progress import Progress
     from sparkassets.spark.table_comparison import SparkTableComparer
@@ -182,6 +183,7 @@ class BranchCommands(Generic[P]):
         """
         from sparkassets.core.journal.entries import PauseEntry
         from sparkassets.features.branches.branch_project import BRANCH_FOLDER
+        from sparkassets.features.branches.branch_views import list_views
 
         if self._is_half_dropped(name):
             self._context.adapters.remove_folder(f"{self._context.spec.state.rstrip('/')}/{BRANCH_FOLDER}", name)
@@ -205,6 +207,9 @@ class BranchCommands(Generic[P]):
 
         with ProjectContext(branch.fork.project, branch.adapters).recording("drop") as ledger:
             ledger.commit(decide)
+        views = list_views(branch, is_dropped=True)
+        if views.tables and (problems := self._context.adapters.update_views(views)):
+            raise InputError(f"branch {name!r} still has {few(problems)}", hint="drop the branch again")
         self._context.adapters.remove_folder(f"{self._context.spec.warehouse.rstrip('/')}/{WAREHOUSE_FOLDER}", name)
         self._context.adapters.remove_folder(f"{self._context.spec.state.rstrip('/')}/{BRANCH_FOLDER}", name)
         return tuple(branch.fork.computed_assets)
@@ -304,6 +309,7 @@ class BranchScope:
         self.title = f"branch {branch.fork.name!r}"
         self._branch = branch
         self._base = base
+        self._views: BranchViews | None = None
 
     def select(self, select: Selection) -> Collection[str] | None:
         """The selected assets that the branch computes; None, which means all, without a selection.
@@ -341,6 +347,14 @@ class BranchScope:
         """Wraps each work so that it first records up to which entry the branch knows its base."""
         base = self._branch.base.state()
         return [BranchWork(work, self._branch.fork, base) for work in works]
+
+    def end(self, summary: Summary) -> None:
+        """Updates the views by which catalogs show the branch; a sample of a branch is not shown."""
+        from sparkassets.features.branches.branch_views import show_branch
+
+        branch, can_show = self._branch, self._base.spec.is_in_catalogs and not (summary.interrupted or summary.lost)
+        if can_show and branch.fork.computed_assets and not branch.is_sample:
+            self._views = show_branch(branch, self._views)
 
 
 def find_differences(

@@ -149,6 +149,7 @@ class Branch:
         fork: Which project it is.
         base, own: Their journals.
         adapters: What reaches the branch.
+        is_sample: Whether only a sample of it is computed.
     """
 
     def __init__(
@@ -164,6 +165,7 @@ class Branch:
         state = JournalReader(make_adapters(stored_in_branch).store, base.project, clock).state()
         fork = build_branch_project(base.project, name, base.state(), state)
         self.fork = fork if sample is None else sample.limit(fork)
+        self.is_sample = sample is not None
         self.base = base
         adapters = make_adapters(self.fork.project)
         self.adapters = replace(adapters, find_observer=self._observe_base(adapters.find_observer))

@@ -1,0 +1,131 @@
+"""Views by which catalogs show a branch: in a schema beside each of the base's, every table under its usual name.
+
+They show present rows: a view of a pinned version fails once the base's table has been through VACUUM. The branch's own
+tables are shown by views as well, not registered as tables: so one statement puts an asset's own table in the place of
+the base's, and nothing but views is ever dropped. A property marks what was made for the branch; what lacks it is
+somebody else's and stays. Every step looks first and is harmless twice, so a killed update is completed by the next.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from sparkassets.core.table_names import format_table_name, quote_table_name
+from sparkassets.frozen import frozen
+from sparkassets.ports.views import BranchViews, ShownTable
+from sparkassets.spark import sqltext
+from sparkassets.spark.failures import error_condition, error_mentions, first_line
+from sparkassets.spark.open_tables import NO_SCHEMA
+from sparkassets.spark.table_locations import table_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
+
+BRANCH_PROPERTY: Final = "sparkassets.branch"
+"""The property of a view or schema that names the branch it was made for."""
+_VERSION_PROPERTY: Final = "sparkassets.version"
+"""The property of a view that says as of which version of its table it has that table's columns."""
+_NO_VIEWS: Final = "does not support views"
+"""Part of Spark's message about a catalog that has no views."""
+
+
+def update_views(session: SparkSession, views: BranchViews) -> list[str]:
+    """Makes the views of a branch as they should be, and removes its others; returns why some could not be made.
+
+    A schema is made for the first view in it and removed after the last. Nothing is done in catalogs without views.
+    """
+    schemas: dict[tuple[str, ...], dict[str, ShownTable | None]] = defaultdict(dict)
+    for table, shown in views.tables.items():
+        schema = table[:-1] or (session.catalog.currentDatabase(),)
+        schemas[views.schema_beside(schema)][table[-1]] = shown
+    problems: list[str] = []
+    for schema, tables in schemas.items():
+        try:
+            problems += _SchemaViews(session, views, schema).update(tables)
+        except Exception as error:  # noqa: BLE001  the catalog's answer; other schemas may have views
+            if not error_mentions(error, _NO_VIEWS):
+                problems.append(f"the views in {format_table_name(schema)}: {first_line(error)}")
+    return problems
+
+
+@frozen
+class _SchemaViews:
+    """The views of a branch in one schema."""
+
+    session: SparkSession
+    views: BranchViews
+    schema: tuple[str, ...]
+
+    def update(self, tables: Mapping[str, ShownTable | None]) -> list[str]:
+        """Makes the views of these names as they should be, and removes the branch's others."""
+        wanted = {name: shown for name, shown in tables.items() if shown is not None}
+        present = self._list_views()
+        if present is None and not wanted:
+            return []
+        if present is None:
+            properties = self._format_properties({BRANCH_PROPERTY: self.views.mark})
+            self._execute(f"CREATE SCHEMA IF NOT EXISTS {quote_table_name(self.schema)} WITH DBPROPERTIES {properties}")
+            present = set()
+        for name in present - {name.lower() for name in wanted}:
+            if self._read_properties(name).get(BRANCH_PROPERTY) == self.views.mark:
+                self._execute(f"DROP VIEW IF EXISTS {self._quote(name)}")
+        if not wanted:
+            self._drop_schema()
+        problems = (self._show(name, shown, exists=name.lower() in present) for name, shown in wanted.items())
+        return [problem for problem in problems if problem]
+
+    def _show(self, name: str, shown: ShownTable, *, exists: bool) -> str:
+        """Makes the view of that name; returns why it cannot, empty if it could."""
+        properties = self._read_properties(name) if exists else {}
+        if exists and properties.get(BRANCH_PROPERTY) != self.views.mark:
+            return self._describe_other(name)
+        if properties.get(_VERSION_PROPERTY) == shown.version:
+            return ""
+        wanted = self._format_properties({BRANCH_PROPERTY: self.views.mark, _VERSION_PROPERTY: shown.version})
+        create = "CREATE OR REPLACE VIEW" if exists else "CREATE VIEW IF NOT EXISTS"
+        try:
+            rows = f"SELECT * FROM {table_sql(shown.location)}"  # noqa: S608  quoted
+            self._execute(f"{create} {self._quote(name)} TBLPROPERTIES {wanted} AS {rows}")
+            is_own = self._read_properties(name).get(BRANCH_PROPERTY) == self.views.mark
+        except Exception as error:  # noqa: BLE001  such as a table that was dropped; others may have views
+            return f"the view {format_table_name((*self.schema, name))}: {first_line(error)}"
+        return "" if is_own else self._describe_other(name)
+
+    def _describe_other(self, name: str) -> str:
+        return f"{format_table_name((*self.schema, name))} is not a view of the branch, and stays as it is"
+
+    def _drop_schema(self) -> None:
+        """Drops the schema, if it was made for the branch and nothing else is in it."""
+        rows = self._execute(f"DESCRIBE SCHEMA EXTENDED {quote_table_name(self.schema)}")
+        if not any(f"({BRANCH_PROPERTY},{self.views.mark})" in str(row[1]) for row in rows):
+            return
+        try:
+            self._execute(f"DROP SCHEMA {quote_table_name(self.schema)}")
+        except Exception as error:
+            if error_condition(error) not in (*NO_SCHEMA, "SCHEMA_NOT_EMPTY"):
+                raise
+
+    def _list_views(self) -> set[str] | None:
+        """The views in the schema, in lower case; None where there is no such schema."""
+        try:
+            rows = self._execute(f"SHOW VIEWS IN {quote_table_name(self.schema)}")
+        except Exception as error:
+            if error_condition(error) in NO_SCHEMA:
+                return None
+            raise
+        return {row["viewName"].lower() for row in rows if not row["isTemporary"]}
+
+    def _read_properties(self, name: str) -> dict[str, str]:
+        return {row["key"]: row["value"] for row in self._execute(f"SHOW TBLPROPERTIES {self._quote(name)}")}
+
+    def _quote(self, name: str) -> str:
+        return quote_table_name((*self.schema, name))
+
+    def _format_properties(self, properties: Mapping[str, str]) -> str:
+        return f"({', '.join(f'{sqltext.text(key)} = {sqltext.text(value)}' for key, value in properties.items())})"
+
+    def _execute(self, statement: str) -> Sequence[Row]:
+        rows: list[Row] = self.session.sql(statement).collect()
+        return rows
