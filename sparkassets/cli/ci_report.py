@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, get_args
 
 from sparkassets.cli.difference_lines import DIFFERENCE_COLUMNS, difference_document, difference_lines, partition_rows
 from sparkassets.cli.failures import message_of
 from sparkassets.cli.output import strip_controls
 from sparkassets.cli.plan_tables import number_text, partitions_text
 from sparkassets.core.planner.wording import plural
+from sparkassets.core.spec.project_spec import CiFindingKind
 from sparkassets.errors import SparkAssetsError, SpecError
 from sparkassets.frozen import frozen
 
@@ -21,17 +22,14 @@ if TYPE_CHECKING:
     from sparkassets.features.branches.branch_sample import BranchSample
     from sparkassets.testing.results import CaseResult
 
-FindingKind = Literal["tests", "runs", "schema", "rows"]
-"""A test failed; a run failed or withheld rows; a column went or got another type; rows differ from the base's."""
-
-FINDING_KINDS: Final[tuple[FindingKind, ...]] = ("tests", "runs", "schema", "rows")
+FINDING_KINDS: Final[tuple[CiFindingKind, ...]] = get_args(CiFindingKind)
 
 
 @frozen
 class CiFinding:
     """One sentence of Markdown on what a check found."""
 
-    kind: FindingKind
+    kind: CiFindingKind
     text: str
 
 

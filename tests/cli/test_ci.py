@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from sparkassets.cli.commands.ci import _git_branch
 from sparkassets.core.documents.table_difference import ColumnDifference, RowComparison, RowCounts, RowDifference
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.errors import InputError
+from sparkassets.features.branches.branch_project import check_branch_name
 from tests.builders import days
 
 pytestmark = pytest.mark.usefixtures("engine", "shop")
@@ -40,7 +43,7 @@ class Compared:
 def changed(shop, said, monkeypatch):
     """A base that has run, and other code of what is computed first."""
     monkeypatch.setattr("sparkassets.spark.table_comparison.SparkTableComparer", Compared)
-    monkeypatch.setenv("GITHUB_HEAD_REF", "Feature/New Prices")
+    monkeypatch.setenv("GITHUB_HEAD_REF", "feature-new-prices")
     for test in (shop / "tests").glob("*.yml"):
         test.unlink()  # they need an engine that computes
     assert said("run")[0] == 0
@@ -70,6 +73,21 @@ def test_rows_fail_it_where_the_policy_says_so(changed, said):
     assert said("ci", "--fail-on", "rows")[0] == 1
     assert "- ❌ `daily_revenue`: rows differ" in said("ci", "--fail-on", "rows")[1]
     assert said("ci", "--fail-on", "none")[0] == 0
+
+
+def test_the_project_says_what_fails_it_and_how_much_is_computed(changed, shop, said):
+    with (shop / "project.yml").open("a") as file:
+        file.write("ci: {fail_on: [rows], sample: 1}\n")
+    code, out, _ = said("ci")
+    assert (code, "- ❌ `daily_revenue`: rows differ" in out, "`best_shops` was not computed" in out) == (1, True, True)
+    code, out, _ = said("ci", "--fail-on", "tests", "--sample", "100")
+    assert (code, "`best_shops` was not computed" in out) == (0, False)
+
+
+def test_a_finding_that_there_is_not_is_refused_at_its_line(changed, shop, said):
+    with (shop / "project.yml").open("a") as file:
+        file.write("ci: {fail_on: [row]}\n")
+    assert "project.yml:" in said("validate")[2]
 
 
 def test_as_data(changed, asked):
@@ -126,13 +144,22 @@ def test_what_the_policy_may_name(said):
 @pytest.mark.parametrize(
     ("env", "name"),
     [
-        ({"GITHUB_HEAD_REF": "", "CI_COMMIT_REF_NAME": "fix/A_b"}, "fix-a-b"),
-        ({"GITHUB_REF_NAME": "12/merge"}, "12-merge"),
-        ({"GITHUB_HEAD_REF": "x" * 59 + "/y"}, "x" * 59),
+        ({"GITHUB_HEAD_REF": "fix-a-b"}, "fix-a-b"),
+        ({"GITHUB_HEAD_REF": "", "CI_COMMIT_REF_NAME": "fix/A_b"}, "fix-a-b-@"),
+        ({"GITHUB_REF_NAME": "12/merge"}, "12-merge-@"),
+        ({"GITHUB_HEAD_REF": "x" * 61}, "x" * 53 + "-@"),
+        ({"GITHUB_HEAD_REF": "x" * 52 + "/y"}, "x" * 52 + "-@"),
     ],
 )
 def test_the_branch_has_a_name_that_is_allowed(env, name):
-    assert _git_branch(env) == name
+    found = _git_branch(env)
+    assert check_branch_name(found) == found
+    assert re.sub("(?<=-)[0-9a-f]{6}$", "@", found) == name
+
+
+def test_no_two_branches_of_git_have_one_name():
+    names = ("a-b", "a/b", "a_b", "A-b", "a--b", "x" * 61, "x" * 62)
+    assert len({_git_branch({"GITHUB_HEAD_REF": name}) for name in names}) == len(names)
 
 
 def test_without_git_a_name_is_asked_for(tmp_path, monkeypatch):

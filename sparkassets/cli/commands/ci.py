@@ -24,6 +24,7 @@ from sparkassets.cli.options import (
 )
 from sparkassets.cli.output import print_json
 from sparkassets.cli.run_loop import drive, stdout_for_one_document
+from sparkassets.digests import blake2b
 from sparkassets.errors import InputError, SparkAssetsError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 _BRANCH_VARIABLES: Final = ("GITHUB_HEAD_REF", "CI_COMMIT_REF_NAME", "GITHUB_REF_NAME")
 """Where CI services put the name of the Git branch; the first that is not empty counts."""
 _MOST_CHARACTERS: Final = 60
-_DEFAULT_FAIL_ON: Final = "tests,runs,schema"
+_DIGEST_BYTES: Final = 3
 
 
 @click.command("ci")
@@ -44,18 +45,15 @@ _DEFAULT_FAIL_ON: Final = "tests,runs,schema"
 @click.option(
     "--sample",
     type=click.IntRange(min=1),
-    default=3,
-    show_default=True,
     metavar="N",
-    help="Newest partitions to compute of each changed asset.",
+    help="Newest partitions to compute of each changed asset; default: `ci` in project.yml, else 3.",
 )
 @partitions_option
 @click.option(
     "--fail-on",
-    default=_DEFAULT_FAIL_ON,
-    show_default=True,
     metavar="KIND,…",
-    help=f"Findings that make the exit code 1: {', '.join(FINDING_KINDS)}, or none.",
+    help=f"Findings that make the exit code 1: {', '.join(FINDING_KINDS)}, or none; "
+    "default: `ci` in project.yml, else tests,runs,schema.",
 )
 @click.option(
     "--summary",
@@ -69,9 +67,9 @@ _DEFAULT_FAIL_ON: Final = "tests,runs,schema"
 def command(
     folder: Path,
     branch: str | None,
-    sample: int,
+    sample: int | None,
     partitions: tuple[str, ...],
-    fail_on: str,
+    fail_on: str | None,
     file: Path | None,
     *,
     drop: bool,
@@ -86,12 +84,12 @@ def command(
     project always fails. With --json, in place of the Markdown: {branch, passed, findings: [{kind, text}], differences:
     [as `diff --json`]}.
     """
-    kinds = _parse_kinds(fail_on)
-    report = CiReport(branch or _git_branch(os.environ), kinds)
+    kinds = None if fail_on is None else _parse_kinds(fail_on)
+    report = CiReport(branch or _git_branch(os.environ), kinds or ())
     code = 0
     try:
         with stdout_for_one_document():
-            code = _check(report, folder, sample, partitions, drop=drop)
+            code = _check(report, folder, kinds, sample, partitions, drop=drop)
     except SparkAssetsError as error:
         report.error = error
         raise
@@ -124,6 +122,8 @@ def _parse_kinds(text: str) -> tuple[str, ...]:
 def _git_branch(env: Mapping[str, str]) -> str:
     """The name of a branch after that of Git, which CI services put into the environment.
 
+    A name that no branch may have gets a digest at its end: ``a/b`` and ``a-b`` are two branches.
+
     Raises:
         InputError: There is no Git branch.
     """
@@ -134,13 +134,24 @@ def _git_branch(env: Mapping[str, str]) -> str:
             name = git.stdout.strip()
         except OSError:
             name = ""
-    slug = re.sub(r"[^a-z0-9]+", "-", name.lower())[:_MOST_CHARACTERS].strip("-")
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     if not slug:
         raise InputError("the Git branch is unknown", hint="name a branch: --branch pr-123")
-    return slug
+    if slug == name and len(name) <= _MOST_CHARACTERS:
+        return name
+    digest = blake2b(name.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+    return f"{slug[: _MOST_CHARACTERS - len(digest) - 1].strip('-')}-{digest}"
 
 
-def _check(report: CiReport, folder: Path, sample: int, partitions: Sequence[str], *, drop: bool) -> int:
+def _check(
+    report: CiReport,
+    folder: Path,
+    kinds: Sequence[str] | None,
+    sample: int | None,
+    partitions: Sequence[str],
+    *,
+    drop: bool,
+) -> int:
     """Runs all steps, and fills the report; returns the exit code of the runs."""
     from sparkassets.project.project_folder import load_cases
     from sparkassets.testing.case_runner import run_cases
@@ -148,9 +159,10 @@ def _check(report: CiReport, folder: Path, sample: int, partitions: Sequence[str
     project = open_project(folder, tables=True)
     cases = load_cases(project.spec, variables())
     report.project = project.spec
+    report.fail_on = project.spec.ci_fail_on if kinds is None else kinds
     one_engine = replace(project.spec, engine=project.spec.engine or "spark")  # a process cannot use two
     report.tests = list(run_cases(one_engine, cases))
-    report.sample = project.branches.sample(report.branch, sample, keys=partitions)
+    report.sample = project.branches.sample(report.branch, sample or project.spec.ci_sample, keys=partitions)
     try:
         return _run_and_compare(report, project)
     finally:

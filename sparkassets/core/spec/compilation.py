@@ -132,6 +132,8 @@ def _make_project_spec(project: ProjectDraft, files: AssetFiles, assets: Mapping
         engine=keys.engine,
         spark={key: plain_text(value) for key, value in keys.spark.items()},
         max_parallel_runs=keys.max_parallel_runs,
+        ci_fail_on=tuple(keys.ci.fail_on),
+        ci_sample=keys.ci.sample,
         pools=keys.pools,
         openlineage=keys.openlineage.namespace if isinstance(keys.openlineage, OpenLineageMap) else keys.openlineage,
         variables=_collect_variables(project, files),

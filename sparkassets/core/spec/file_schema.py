@@ -144,6 +144,7 @@ _SECTIONS: Final[dict[str, type[BaseModel]]] = {
     "`state` as a map": project_models.StateMap,
     "An asset": asset_models.AssetFile,
     "`budget` of the project and of an asset": project_models.BudgetMap,
+    "`ci` of the project": project_models.CiMap,
     "`openlineage` of the project": project_models.OpenLineageMap,
     "`expect` of an asset": schedule_models.DeadlineMap,
     "`notify` of the project and of an asset": project_models.NotifyMap,

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, Tag
 
+from sparkassets.core.spec.project_spec import CiFindingKind
 from sparkassets.core.spec.value_kinds import (
     Count,
     DurationText,
@@ -261,6 +262,15 @@ class ProfileMap(StrictMap):
     storage: _Storage = Field(default={}, description="Added to the project's; replaces entries for the same bucket.")
 
 
+class CiMap(StrictMap):
+    """What `sparkassets ci` does where no option says otherwise."""
+
+    fail_on: Annotated[list[CiFindingKind], require_list("a list such as [tests, runs]")] = Field(
+        default=["tests", "runs", "schema"], description="Findings that fail it; [] for none."
+    )
+    sample: Count = Field(default=3, description="How many of the newest partitions of each changed asset it computes.")
+
+
 _Package = Annotated[
     str,
     Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$"),
@@ -332,6 +342,9 @@ class ProjectFile(StrictMap):
         default=None, description="Default notifications of failures, withheld partitions, and late assets."
     )
     sinks: _Sinks = Field(default=[], description="Sinks of installed packages that receive every journal commit.")
+    ci: Annotated[CiMap, require_map("a map such as {fail_on: [tests, runs], sample: 3}")] = Field(
+        default=CiMap(), description="Defaults of the options of `sparkassets ci`."
+    )
     defaults: DefaultsMap = Field(default=DefaultsMap(), description="Defaults for all assets.")
     profiles: Maybe[
         Annotated[dict[IdentifierText, ProfileMap], require_map("a map such as {dev: {state: …}, prod: {state: …}}")]

@@ -14,6 +14,8 @@ from sparkassets.core.validations import rules_digest
 from sparkassets.errors import FileLocation, InputError, SpecProblem
 from sparkassets.frozen import frozen
 
+CiFindingKind = Literal["tests", "runs", "schema", "rows"]
+"""A test failed; a run failed or withheld rows; a column went or got another type; rows differ from the base's."""
 EngineName = Literal["spark", "sail"]
 ENGINES: Final[tuple[EngineName, ...]] = ("spark", "sail")
 
@@ -86,6 +88,7 @@ class ProjectSpec:
         logs: Where runs leave their logs, if the project says so; as `state`.
         storage: How buckets are reached, one for each bucket with options in the project.
         sinks: Of installed packages, in the order in which they are told.
+        ci_fail_on, ci_sample: The findings that fail `sparkassets ci`, and how many partitions of an asset it computes.
     """
 
     name: str
@@ -113,6 +116,8 @@ class ProjectSpec:
     logs: str | None = None
     storage: tuple[StoreOptions, ...] = ()
     sinks: tuple[SinkSpec, ...] = ()
+    ci_fail_on: tuple[CiFindingKind, ...] = ()
+    ci_sample: int = 3
 
     @property
     def is_in_catalogs(self) -> bool:

@@ -82,6 +82,7 @@ _MODELS_BY_PATH: Final[Mapping[type[BaseModel], Mapping[str, _Described]]] = {
         "": project_models.ProjectFile,
         "defaults": project_models.DefaultsMap,
         "defaults.folders.*": project_models.FolderDefaultsMap,
+        "ci": project_models.CiMap,
         "state": project_models.StateMap,
         "budget": project_models.BudgetMap,
         "notify": project_models.NotifyMap,
