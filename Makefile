@@ -9,6 +9,9 @@ endif
 # Another Spark installation or virtual environment must not be mixed with the one made here.
 unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
+# Set in many images; each of the hundreds of processes that tests start would compile all modules for itself.
+unexport PYTHONDONTWRITEBYTECODE
+
 # A stamp is worth nothing when the Python that its environment was made with is gone.
 made = $(shell test -x $(1)/bin/python || echo always)
 
