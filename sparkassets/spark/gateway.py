@@ -9,6 +9,7 @@ import contextlib
 import logging
 import os
 import signal
+import socket
 import sys
 import time
 import uuid
@@ -105,9 +106,7 @@ def add_jars(jars: Sequence[Path]) -> None:
 
 def jvm_process() -> Popen[bytes] | None:
     """The JVM that pyspark started, dead or alive; None if there is none, or another process started it."""
-    context = sys.modules.get("pyspark.core.context")
-    gateway = None if context is None else context.SparkContext._gateway  # noqa: SLF001 - likewise
-    return getattr(gateway, "proc", None)
+    return getattr(_known_gateway(), "proc", None)
 
 
 def is_running() -> bool:
@@ -169,6 +168,12 @@ def _gateway() -> Any:  # noqa: ANN401 - py4j has no types
     return SparkContext._gateway  # noqa: SLF001 - likewise
 
 
+def _known_gateway() -> Any | None:  # noqa: ANN401 - py4j has no types
+    """The way to the JVM, if there is one yet."""
+    context = sys.modules.get("pyspark.core.context") or sys.modules.get("pyspark.context")  # the second in Spark 3.5
+    return None if context is None else context.SparkContext._gateway  # noqa: SLF001 - likewise
+
+
 def find_jvms() -> Sequence[Process]:
     """The JVM processes below or above this process.
 
@@ -185,6 +190,7 @@ def find_jvms() -> Sequence[Process]:
 
 _PATIENCE_SECONDS = 3.0
 """How long a killed JVM may take to disappear after its connections did."""
+_RETRY_SECONDS = 0.1
 
 
 @contextlib.contextmanager
@@ -248,10 +254,10 @@ def _describe_lost_engine(error: Exception) -> str | None:
 
 
 def _describe_exit() -> str | None:
-    """How the JVM that pyspark started ended; None while it runs, or if another process started it."""
+    """How Spark's JVM ended; None while it runs, or if there is none."""
     process = jvm_process()
     if process is None:
-        return None
+        return "ended" if _has_stopped_listening() else None
     try:
         code = process.wait(_PATIENCE_SECONDS)
     except TimeoutExpired:
@@ -262,3 +268,19 @@ def _describe_exit() -> str | None:
         return f"was killed by {signal.Signals(-code).name}"
     except ValueError:
         return f"was killed by signal {-code}"
+
+
+def _has_stopped_listening() -> bool:
+    """Whether a JVM that another process started, such as ``spark-submit``, accepts no connection any more."""
+    gateway = _known_gateway()
+    if gateway is None:
+        return False
+    place = (gateway.gateway_parameters.address, gateway.gateway_parameters.port)
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(place, timeout=_PATIENCE_SECONDS).close()
+        except OSError:
+            return True
+        time.sleep(_RETRY_SECONDS)
+    return False

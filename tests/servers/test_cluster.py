@@ -213,7 +213,7 @@ class Shop:
         """Data files in the table's folder that its newest version does not have."""
         folder = self.home / "lake" / name
         live = {uri.rpartition("/")[2] for uri in DeltaTable(folder).file_uris()}
-        there = {file.name for file in folder.rglob("*") if file.is_file() and "_delta_log" not in file.parts}
+        there = {file.name for file in folder.rglob("*.parquet") if "_delta_log" not in file.parts}
         return there - live
 
 

@@ -1,6 +1,7 @@
 """The end of Spark's JVM, as one sentence; here the JVM is a process that sleeps."""
 
 import logging
+import socket
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -67,6 +68,21 @@ def test_a_jvm_that_ended_by_itself(monkeypatch):
             raise ConnectionResetError
 
 
+def test_a_jvm_that_spark_submit_started_is_asked(monkeypatch):
+    monkeypatch.setattr(gateway, "jvm_process", lambda: None)
+    monkeypatch.setattr(gateway, "_PATIENCE_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        place = SimpleNamespace(address="127.0.0.1", port=server.getsockname()[1])
+        monkeypatch.setattr(gateway, "_known_gateway", lambda: SimpleNamespace(gateway_parameters=place))
+        with pytest.raises(ConnectionResetError), gateway.raise_engine_loss("daily"):
+            raise ConnectionResetError
+    with (
+        pytest.raises(EngineLostError, match=r"^daily: Spark's JVM ended\n  hint: "),
+        gateway.raise_engine_loss("daily"),
+    ):
+        raise ConnectionResetError
+
+
 def test_an_error_of_the_data_is_itself_though_the_jvm_is_gone(jvm):
     jvm.kill()
     for error in (RunError("no such column"), Py4JJavaError("divide by zero"), ValueError("x")):
@@ -82,8 +98,8 @@ def test_a_connection_of_the_function_itself_is_its_own_error_while_the_jvm_runs
         raise ConnectionRefusedError
 
 
-def test_where_another_started_the_jvm_nothing_is_said_of_it(monkeypatch):
-    monkeypatch.setattr(gateway, "jvm_process", lambda: None)
+def test_where_there_is_no_jvm_nothing_is_said_of_it(monkeypatch):
+    monkeypatch.setattr(gateway, "_known_gateway", lambda: None)
     with pytest.raises(EOFError), gateway.raise_engine_loss("daily"):
         raise EOFError
 
