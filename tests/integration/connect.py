@@ -39,6 +39,7 @@ from sparkassets.wiring import Project
 from tests.contracts.target_contract import TargetContract
 from tests.integration.databricks_sessions import SESSIONS, limited
 from tests.integration.orders import execute, order, project, sql, table
+from tests.integration.test_catalog_contract import NamedTable
 from tests.integration.test_target_contract import PathTable
 
 CHECK = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
@@ -236,36 +237,32 @@ def lacking(client: Client) -> Any:
 
 
 def databricks(client: Client) -> Any:
-    """By each kind of session: a project whose state and tables are in the catalog, twice; what fails says why."""
-    kept = {key: client.session.conf.get(key) for key in client.given}
+    """On serverless compute a project whose state and tables are in a catalog, twice; on a standard cluster a fence."""
     client.session.conf.set(ZONE, "UTC")  # as there
-    told = {}
-    for name in ("serverless-env-4", "dbr-17.3-standard"):
-        schema = name.translate(str.maketrans("-.", "__"))
-        client.session.sql(f"CREATE SCHEMA {schema}")
-        client.session.sql(f"CREATE TABLE {schema}.landed (id BIGINT, name STRING, day DATE) USING delta")
-        home = write_project(client.folder / schema, {key: text.format(schema) for key, text in NAMED.items()})
-        with limited(SESSIONS[name]):
-            told[name] = [
-                _land_and_run(client, home, schema, each) for each in ("(1, 'a', 1), (9, 'x', 1)", "(2, 'b', 2)")
-            ]
-        told[name].append(
-            {each: _rows_of(client, f"{schema}.{each}") for each in ("daily", "daily_quarantine", "log", "total")}
-        )
-    for key, value in kept.items():
-        client.session.conf.set(key, value)
+    schema = "serverless"
+    client.session.sql(f"CREATE SCHEMA {schema}")
+    client.session.sql(f"CREATE TABLE {schema}.landed (id BIGINT, name STRING, day DATE) USING delta")
+    home = write_project(client.folder / schema, NAMED)
+    with limited(SESSIONS["serverless-env-4"]):
+        told = {"runs": [_land_and_run(client, home, rows) for rows in ("(4, 'a', 1), (9, 'x', 1)", "(10, 'b', 2)")]}
+    told |= {name: _ids(client, f"{schema}.{name}") for name in ("daily", "daily_quarantine", "log", "people", "total")}
+    with limited(SESSIONS["dbr-17.3-standard"]):
+        made = NamedTable(client.engine, client.session, schema)
+        TargetContract().test_a_fence_makes_the_table_and_lets_its_own_run_write(made)
+    client.session.conf.set(ZONE, client.given[ZONE])
     return told
 
 
-def _land_and_run(client: Client, home: Path, schema: str, landed: str) -> Any:
+def _land_and_run(client: Client, home: Path, landed: str) -> Any:
+    """The runs after rows have landed: asset, status and error of each."""
     values = f"SELECT id, name, date_add(DATE'2013-01-01', day - 1) FROM VALUES {landed} AS v(id, name, day)"  # noqa: S608  of this file
-    client.session.sql(f"INSERT INTO {schema}.landed {values}").collect()
+    client.session.sql(f"INSERT INTO serverless.landed {values}").collect()
     ran = Project.load(home).run(client.session, check=False)
     return sorted((run.asset, run.status, run.error) for run in ran.runs)
 
 
-def _rows_of(client: Client, table: str) -> list[Any]:
-    return sorted([str(value) for value in row][:2] for row in client.session.table(table).collect())
+def _ids(client: Client, table: str) -> list[int]:
+    return sorted(row["id"] for row in client.session.table(table).select("id").collect())
 
 
 def _serverless(client: Client, name: str) -> Any:
@@ -309,32 +306,32 @@ LEDGER = {
 
 NAMED = {
     "project.yml": (
-        "project: named\nassets: [.]\npython: [tasks]\nstate: {{catalog: spark_catalog, schema: {0}_state}}\n"
-        "defaults: {{retries: 0}}\n"
+        "project: named\nassets: [.]\npython: [tasks]\nstate: {catalog: spark_catalog, schema: serverless_state}\n"
+        "defaults: {retries: 0}\n"
     ),
-    "landed.yml": "asset: landed\nsource: true\ntable: {0}.landed\npartition: {{by: day, column: day}}\n",
+    "landed.yml": "asset: landed\nsource: true\ntable: serverless.landed\npartition: {by: day, column: day}\n",
     "daily.yml": """
 asset: daily
-table: {0}.daily
-partition: {{by: day, column: day}}
-columns: {{id: {{type: bigint, description: A number}}, name: string, day: date}}
-validations: [{{range: {{id: {{max: 5}}}}, severity: quarantine}}]
-sql: SELECT id, name, day FROM {{{{ inlets.landed }}}} JOIN {{{{ partitions }}}} USING (day)
+table: serverless.daily
+partition: {by: day, column: day}
+columns: {id: {type: bigint, description: A number}, name: string, day: date}
+validations: [{sql: id <> 9, name: no nine, severity: quarantine}]
+sql: SELECT id, name, day FROM {{ inlets.landed }} JOIN {{ partitions }} USING (day)
 """,
     "log.yml": """
 asset: log
-table: {0}.log
+table: serverless.log
 write: append
-inlets: {{landed: {{read: {{after: id}}}}}}
-sql: SELECT id, name FROM {{{{ inlets.landed }}}}
+inlets: {landed: {read: {after: id}}}
+sql: SELECT id, name FROM {{ inlets.landed }}
 """,
-    "total.yml": "asset: total\ntable: {0}.total\npython: tasks.work:total\n",
+    "total.yml": "asset: total\ntable: serverless.total\npython: tasks.work:total\n",
     "people.yml": """
 asset: people
-table: {0}.people
-inlets: {{landed: {{read: changes}}}}
-write: {{upsert: {{keys: [id]}}}}
-sql: SELECT id, name FROM {{{{ inlets.landed }}}}
+table: serverless.people
+inlets: {landed: {read: changes}}
+write: {upsert: {keys: [id]}}
+sql: SELECT id, name FROM {{ inlets.landed }}
 """,
     "tasks/__init__.py": "",
     "tasks/work.py": """

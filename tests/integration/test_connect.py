@@ -269,3 +269,24 @@ def test_what_a_serverless_session_lacks(told):
             ),
         ],
     }
+
+
+def test_a_project_in_a_catalog_runs_on_serverless_compute_as_documented_but_for_merges(told):
+    """Its session takes six settings, no marker of a commit, and holds nothing; a table is created, then fenced."""
+    assert isinstance(told["databricks"], dict), told["databricks"]
+    first, second = told["databricks"].pop("runs")
+    assert first == [[name, "success", ""] for name in ("daily", "log", "people", "total")]
+    refused = (
+        "people: upserts need a copy of the Spark session for their transaction, and this session cannot be copied\n"
+        "  hint: run it on a cluster, or let the asset replace its partitions (write: replace)"
+    )
+    assert second == [
+        [name, "failed" if name == "people" else "success", refused if name == "people" else ""] for name, *_ in first
+    ]
+    assert told["databricks"] == {
+        "daily": [4, 10],
+        "daily_quarantine": [9],
+        "log": [4, 9, 10],
+        "people": [4, 9],
+        "total": [4, 10],
+    }
