@@ -48,6 +48,10 @@ A message about a failed listing is among them: a missing bucket or container ca
 """
 _WRITABLE_HINT = f"the state must be writable for whoever runs the project; {_NOTHING_CHANGED}"
 _WRITE_HINTS = (
+    (
+        ("function not implemented", "operation not supported"),
+        f"its file system has no hard links (Databricks volumes): take a bucket or a catalog; {_NOTHING_CHANGED}",
+    ),
     (("no space left", "file too large", "quota"), f"free some space and start again; {_NOTHING_CHANGED}"),
     (("permission denied", "access denied", "accessdenied", "forbidden"), _WRITABLE_HINT),
     (_OUT_OF_REACH, "the store does not respond; start again once it does: committed entries are kept"),

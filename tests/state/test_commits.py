@@ -141,13 +141,21 @@ def test_another_programs_commit_does_not_matter(state, store):
     assert DeltaStore(str(state)).read_image(project="p").commit == 2
 
 
-def test_a_write_that_fails_changes_nothing(state, store):
+@pytest.mark.parametrize(
+    ("failure", "hint"),
+    [
+        ("No space left on device (os error 28)", "free some space"),
+        ("Unable to rename file: Function not implemented (os error 38)", "its file system has no hard links"),
+    ],
+)
+def test_a_write_that_fails_changes_nothing(state, store, failure, hint):
     def fail() -> None:
-        raise OSError("No space left on device (os error 28)")
+        raise OSError(failure)
 
     disturb(store, before=fail)
-    with pytest.raises(StateError, match=r"cannot write to the table .*/journal: No space left on device"):
+    with pytest.raises(StateError, match=rf"cannot write to the table .*/journal: {failure[:20]}") as raised:
         store.append([row(2)], after=1)
+    assert hint in (raised.value.hint or "")
     assert runs(state) == ["ours"]
     store.append([row(2)], after=1)
     assert runs(state) == ["ours", "ours"]
