@@ -11,9 +11,11 @@ from deltalake import DeltaTable
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import UpsertWrite
 from sparkassets.spark.session import open_session
-from tests.integration import orders
+from tests.contracts.target_contract import TargetContract
+from tests.integration import catalogs, orders
 from tests.integration.databricks_sessions import SESSIONS, limited
 from tests.integration.orders import execute, order, sql
+from tests.integration.test_catalog_contract import NamedTable
 from tests.integration.test_target_contract import WHERE_SPARK_COMMITS, PathTable
 
 pytestmark = pytest.mark.spark
@@ -59,6 +61,16 @@ def test_a_task_has_a_session_where_no_thread_has_made_it_its_own(spark, monkeyp
     found, is_new = open_session({"spark.sql.shuffle.partitions": "77"}, name="job")
     assert (found is spark or found.sparkContext is spark.sparkContext, is_new) == (True, False)
     assert found.conf.get("spark.sql.shuffle.partitions") != "77"
+
+
+def test_a_table_of_a_catalog_is_created_then_fenced_where_no_commit_takes_a_marker(
+    engine, spark, tmp_path, monkeypatch
+):
+    """As on serverless compute; its whole project is in test_connect."""
+    monkeypatch.setattr("sparkassets.spark.commit_markers._set_marker", lambda *_: False)
+    with catalogs.schema(spark, tmp_path) as schema:
+        table = NamedTable(engine, spark, schema)
+        TargetContract().test_a_fence_makes_the_table_and_lets_its_own_run_write(table)
 
 
 def test_every_kind_says_where_it_stands():
