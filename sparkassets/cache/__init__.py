@@ -1,4 +1,4 @@
-"""The folder where this machine keeps what takes long to make: compiled projects, Delta's jars, class archives."""
+"""The folder where this machine keeps what takes long to make: compiled projects, states, jars, class archives."""
 
 from __future__ import annotations
 

@@ -47,6 +47,7 @@ class CacheCategory:
 SHELVES: Final = (
     CacheCategory("projects", re.compile(r"[0-9a-f]{32}|\.new-\w+"), days=30, megabytes=100),
     CacheCategory("outlines", re.compile(r"[0-9a-f]{32}|\.new-\w+"), days=30, megabytes=100),
+    CacheCategory("states", re.compile(r"[0-9a-f]{32}|\.new-\w+"), days=30, megabytes=100),
     CacheCategory(
         "jars", re.compile(r"delta-[\w.-]+|\.(fetch|gone)-\w+"), days=180, megabytes=1_000, required_suffix=".jar"
     ),

@@ -3,6 +3,7 @@
 from sparkassets.ports.journal import (
     ALL_HISTORY,
     Clock,
+    FoldedImage,
     FormatUpgrade,
     HistoryQuery,
     IdGenerator,
@@ -55,6 +56,7 @@ __all__ = [
     "Enlist",
     "FenceConflictError",
     "FileContent",
+    "FoldedImage",
     "FormatUpgrade",
     "HistoryGoneError",
     "HistoryQuery",

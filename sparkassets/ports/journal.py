@@ -8,7 +8,7 @@ from typing import Protocol
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.core.journal.entries import ClaimEntry, NumberedEntry
-from sparkassets.core.journal.state import AssetState
+from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.frozen import frozen
 
@@ -50,6 +50,26 @@ class JournalImage:
     snapshot: Sequence[SnapshotRow]
     snapshot_seq: int
     tail: Sequence[JournalRow]
+
+    def fold(self) -> FoldedImage:
+        """The state that the snapshot and the tail make.
+
+        Raises:
+            StateError: A row is damaged or of a newer format.
+        """
+        from sparkassets.core.journal.codec import decode, from_row  # here, as most starts find the state in the cache
+        from sparkassets.core.journal.fold.dispatch import fold
+
+        state = decode(self.snapshot, journal_id=self.journal_id)
+        return FoldedImage(fold(state, map(from_row, self.tail), commit=self.commit), self.snapshot_seq)
+
+
+@frozen
+class FoldedImage:
+    """The state of a journal, and the sequence number of its snapshot, 0 when there is none."""
+
+    state: State
+    snapshot_seq: int
 
 
 @frozen
@@ -127,6 +147,9 @@ class JournalStore(Protocol):
 
     def read_image(self, *, project: str) -> JournalImage:
         """The newest snapshot and the tail, of one consistent moment; refuses another project's state."""
+
+    def read_state(self, *, project: str) -> FoldedImage:
+        """What `read_image` folds to."""
 
     def read_after(self, seq: int) -> tuple[int, Sequence[JournalRow]]:
         """The last commit number and the rows with a greater ``seq``, ascending; cheap when nothing is new.

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 
+from sparkassets.cache.files import CacheFile
 from sparkassets.core.outline_memo import OutlineMemo
 from sparkassets.core.query_outline import QueryOutline
-from sparkassets.project.cache import CacheFile
 
 
 class OutlineCache:

@@ -71,11 +71,9 @@ class JournalLedger:
 
     def open(self) -> State:
         """Reads the snapshot and the tail; the journal must exist."""
-        image = self._store.read_image(project=self._project)
-        self._snapshot_seq = image.snapshot_seq
-        self._maintained_commit = image.commit
-        state = decode(image.snapshot, journal_id=image.journal_id)
-        self.state = _fold_entries(state, [from_row(row) for row in image.tail], commit=image.commit)
+        folded = self._store.read_state(project=self._project)
+        self._snapshot_seq, self._maintained_commit = folded.snapshot_seq, folded.state.commit
+        self.state = folded.state
         return self.state
 
     def refresh(self) -> State:

@@ -82,14 +82,14 @@ class DeltaTargetObserver:
         Raises:
             SourceError: The table cannot be read.
         """
-        from deltalake.exceptions import DeltaError, TableNotFoundError
-
         if asset.storage is None:
             return None
         path = asset.storage.path
         local = local_path(path)
         if local is not None and not Path(local, "_delta_log").is_dir():
             return None
+        from deltalake.exceptions import DeltaError, TableNotFoundError
+
         try:
             return load_table(path).version()
         except TableNotFoundError:

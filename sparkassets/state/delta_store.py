@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import StateError
 from sparkassets.files.object_stores import deltalake_options
-from sparkassets.ports import ALL_HISTORY, FormatUpgrade, HistoryQuery, JournalImage, StateDamage
+from sparkassets.ports import ALL_HISTORY, FoldedImage, FormatUpgrade, HistoryQuery, JournalImage, StateDamage
 from sparkassets.state import refusals
 from sparkassets.state.location import BASE, JOURNAL, WATERMARKS, StateLocation
 from sparkassets.state.refusals import check_append, check_base, check_snapshot, conflict_error, find_sequence_fault
+from sparkassets.state.state_cache import CachedState, StateCache
 from sparkassets.state.table_columns import JOURNAL_COLUMNS, arrow_table, rows_from_table
 
 if TYPE_CHECKING:
@@ -31,17 +33,22 @@ class DeltaStore:
         uri: A folder, or ``s3://``, ``abfss://``, ``gs://`` as deltalake takes them.
         storage_options: deltalake's options for the object store, credentials among them; by default what the project
             says of its bucket.
+        cache: Folder of the cache, which keeps the state of a local journal; None keeps none.
     """
 
-    def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, uri: str, storage_options: Mapping[str, str] | None = None, *, cache: Path | None = None
+    ) -> None:
         self._location = StateLocation(uri)
         self._given = storage_options
+        self._cache = cache
+        self._is_known = False
 
     def exists(self) -> bool:
-        """Whether the journal is there; for a missing local folder without importing deltalake."""
+        """Whether the journal is there; for a missing or unchanged local one without importing deltalake."""
         if self._location.folder is not None and not self._location.holds(JOURNAL):
             return False
-        return self._journal.open()
+        return self._unchanged_state() is not None or self._journal.open()
 
     def create(self, *, project: str) -> None:
         """Creates both tables; if two processes do so at once, one creates them and both continue.
@@ -52,13 +59,15 @@ class DeltaStore:
         Raises:
             StateError: It is not this project's or damaged, or it was removed since this store has opened it.
         """
-        was_open = self._journal.is_open
-        if not was_open:
+        if self._unchanged_state(project) is not None:
+            return
+        was_known = self._is_known or self._journal.is_open
+        if not self._journal.is_open:
             self._check_without_torn_files(project)
             for table in (self._journal, self._watermarks.table, self._base.table):
                 table.set_aside_torn()
         if not self.exists():
-            if was_open:  # an empty state would have appended rows computed once more
+            if was_known:  # an empty state would have appended rows computed once more
                 raise refusals.removed_error(self._location.uri)
             self._location.make()
             self._journal.create({refusals.PROJECT_PROPERTY: project})
@@ -83,6 +92,31 @@ class DeltaStore:
         except StateError:
             self._check_without_torn_files(project)  # a run puts torn files aside: say here what it would say
             raise
+
+    def read_state(self, *, project: str) -> FoldedImage:
+        """What the image folds to; of a local journal that has not changed since, from the cache."""
+        if (unchanged := self._unchanged_state(project)) is not None:
+            return unchanged
+        folded = self.read_image(project=project).fold()
+        if self._states is not None and not self._is_known:
+            self._keep_state(project, folded, self._states)
+        self._is_known = True
+        return folded
+
+    def _keep_state(self, project: str, folded: FoldedImage, states: StateCache) -> None:
+        """Keeps a state that was just read, unless another thread has read on since."""
+        journal_end = self._journal.log_end(number=folded.state.commit)
+        snapshot_end = self._watermarks.table.log_end(number=folded.snapshot_seq)
+        if journal_end is not None and snapshot_end is not None:
+            states.keep(CachedState(project, folded, (journal_end, snapshot_end)))
+
+    def _unchanged_state(self, project: str | None = None) -> FoldedImage | None:
+        """The cached state of a journal that has not changed since; None if it is of another project."""
+        cached = self._states.find() if self._states is not None else None
+        if cached is None or project not in {None, cached.project}:
+            return None
+        self._is_known = True
+        return cached.folded
 
     def _read_consistent_image(self, project: str) -> JournalImage:
         """The journal's image; see `read_image`."""
@@ -111,6 +145,9 @@ class DeltaStore:
 
         The number also grows by commits without rows, such as merges of files.
         """
+        unchanged = self._unchanged_state()
+        if unchanged is not None and unchanged.state.seq == seq:
+            return unchanged.state.commit, ()
         journal = self._open_journal()
         with journal.lock:
             journal.refresh()
@@ -225,6 +262,11 @@ class DeltaStore:
     @cached_property
     def _options(self) -> Mapping[str, str]:
         return deltalake_options(self._location.uri) if self._given is None else self._given
+
+    @cached_property
+    def _states(self) -> StateCache | None:
+        folder = self._location.folder
+        return StateCache(self._cache, folder.absolute()) if self._cache is not None and folder is not None else None
 
     @cached_property
     def _journal(self) -> NumberedTable:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from threading import Lock
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
-from sparkassets.ports import ALL_HISTORY, FormatUpgrade, HistoryQuery, JournalImage, StateDamage
+from sparkassets.ports import ALL_HISTORY, FoldedImage, FormatUpgrade, HistoryQuery, JournalImage, StateDamage
 from sparkassets.state.refusals import (
     PROJECT_PROPERTY,
     absent_error,
@@ -58,6 +58,10 @@ class MemoryStore:
             return JournalImage(
                 self._journal_id, self._commit, self._snapshot, self._snapshot_seq, self._rows_after(self._snapshot_seq)
             )
+
+    def read_state(self, *, project: str) -> FoldedImage:
+        """What the snapshot and the tail fold to."""
+        return self.read_image(project=project).fold()
 
     def read_after(self, seq: int) -> tuple[int, Sequence[JournalRow]]:
         """The journal's commit number and the rows after ``seq``."""

@@ -25,6 +25,7 @@ from sparkassets.errors import StateError
 from sparkassets.state import refusals
 from sparkassets.state.data_files import DataFile, FileAccess
 from sparkassets.state.refusals import NOT_WRITABLE, StateCommitMark
+from sparkassets.state.state_cache import LogEnd
 from sparkassets.state.table_columns import Columns, delta_schema
 
 if TYPE_CHECKING:
@@ -328,6 +329,13 @@ class NumberedTable:
     def list_unreferenced_files(self) -> list[str]:
         """Files that no version of the last hour refers to, and that are older than an hour."""
         return self._loaded_table.vacuum(dry_run=True, full=True)
+
+    def log_end(self, *, number: int) -> LogEnd | None:
+        """The loaded version's commit; None if it has another number, or if the log lost it."""
+        with self.lock:
+            content = self._log_entry(self.version) if self.is_open and self.number == number else None
+            files = tuple(file.path for file in self.live_files()) if content is not None else ()
+            return None if content is None else LogEnd(self.uri, self.version, content, files)
 
     def _find_oldest_seq(self) -> int:
         files = self.live_files()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.core.table_names import format_table_name, quote_table_name
 from sparkassets.errors import StateError
-from sparkassets.ports import ALL_HISTORY, FormatUpgrade, HistoryQuery, JournalImage, StateDamage
+from sparkassets.ports import ALL_HISTORY, FoldedImage, FormatUpgrade, HistoryQuery, JournalImage, StateDamage
 from sparkassets.state import refusals
 from sparkassets.state.location import BASE, JOURNAL, WATERMARKS
 from sparkassets.state.refusals import check_append, check_base, check_snapshot, conflict_error, find_sequence_fault
@@ -100,6 +100,10 @@ class SessionStore:
                 raise refusals.damaged_error(self._journal.display_name, why)
             self._last_read, self._vacuumed_at = (moment, last), self._vacuumed_at or moment.number
             return JournalImage(self._journal.table_id, moment.number, snapshot, snapshot_seq, tail)
+
+    def read_state(self, *, project: str) -> FoldedImage:
+        """What the snapshot and the tail fold to."""
+        return self.read_image(project=project).fold()
 
     def read_after(self, seq: int) -> tuple[int, Sequence[JournalRow]]:
         """The journal's commit number and the rows after ``seq``; asks the history once if there are none."""

@@ -206,7 +206,7 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[s
 def _store(spec: ProjectSpec, session: SharedSession) -> JournalStore:
     """The store of the journal: through Spark if the state is in a catalog or at a path that only a session reaches."""
     if not spec.state_by_spark:
-        return DeltaStore(spec.state)
+        return DeltaStore(spec.state, cache=find_cache_folder())
     from sparkassets.state.session_store import SessionStore
 
     schema = catalog_schema(spec.state)

@@ -57,6 +57,15 @@ def test_a_look_loads_nothing_heavy(shop):
     assert {line: names & HEAVY for line, names in found.items()} == {line: set() for line in found}
 
 
+def test_a_journal_that_has_not_changed_needs_no_deltalake(shop):
+    for landed in (shop / "landing/orders").iterdir():
+        landed.unlink()
+    assert "deltalake" in loaded("run", cwd=shop.parent)
+    loaded("plan", cwd=shop.parent)
+    found = loaded_by_each("plan", "status", "run", cwd=shop.parent)
+    assert not any("deltalake" in names for names in found.values())
+
+
 def test_what_is_compiled_is_not_compiled_again(shop):
     file = shop / "assets/daily_revenue.yml"
     file.write_text(f"{file.read_text()}\nowner: ${{HOME}}\n")
