@@ -143,7 +143,7 @@ class _MemberChecker:
         match named.path:
             case "inlets", inlet, column:
                 known = self.columns.get(inlet)
-                refused = known.refuse(column) if known is not None else None
+                refused = known.find_problem(column) if known is not None else None
                 return named.fault(*refused) if refused else None
             case (owner,):
                 example = f"{owner}.{self.asset}"

@@ -194,10 +194,10 @@ class KnownColumns:
         """The columns of its stored table."""
         return cls(names, f"the table of asset {asset!r} has no column")
 
-    def refuse(self, column: str) -> tuple[str, str | None] | None:
-        """The problem with naming that column, and a hint; None where it exists, in any case of letters.
+    def find_problem(self, column: str) -> tuple[str, str | None] | None:
+        """The error of a file that names this column, and a hint; None where the column exists, in any case of letters.
 
-        >>> KnownColumns.of_select("flights", ["day", "dep_delay"]).refuse("dep_dely")
+        >>> KnownColumns.of_select("flights", ["day", "dep_delay"]).find_problem("dep_dely")
         ("the SELECT of asset 'flights' yields no column 'dep_dely'", "did you mean 'dep_delay'?")
         """
         if column.lower() in map(str.lower, self.names):

@@ -119,7 +119,7 @@ class CompiledCache(Generic[T]):
         self._kind = kind
         self._file = CacheFile(folder, "projects", of=(*of, str(Path.cwd())))
 
-    def find(self, env: Mapping[str, str]) -> tuple[T, CompileTrace] | None:
+    def load(self, env: Mapping[str, str]) -> tuple[T, CompileTrace] | None:
         """The value and its trace; None if there is none, or if an input has changed since."""
         payload = self._file.read_content()
         value_and_trace = None if payload is None else _unpickle_value(payload, env)

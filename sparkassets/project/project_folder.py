@@ -140,7 +140,7 @@ def _load_declared(
     def import_all(modules: Sequence[PythonFile]) -> ImportResult:
         names = (each.name for each in modules)
         compiled_cache = CompiledCache(cache, ImportResult, of=(str(reader.root), *names)) if cache else None
-        cached = compiled_cache.find(env) if compiled_cache else None
+        cached = compiled_cache.load(env) if compiled_cache else None
         result, trace = cached or _import(modules, env)
         if compiled_cache and cached is None and not result.failures:
             compiled_cache.keep(result, trace, env)

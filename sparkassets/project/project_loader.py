@@ -156,7 +156,7 @@ def load_project(
         )
     root = folder.resolve()
     compiled_cache = CompiledCache(cache, ProjectSpec, of=(str(root),)) if cache else None
-    cached = compiled_cache.find(env) if compiled_cache else None
+    cached = compiled_cache.load(env) if compiled_cache else None
     if cached is not None:
         project, _ = cached
     else:

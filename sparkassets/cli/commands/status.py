@@ -62,7 +62,7 @@ COLUMNS = [
 def command(folder: Path, select: tuple[str, ...], at: str | None, as_json: bool) -> int:
     """Show the status of every asset, upstream first."""
     base = open_project(folder)
-    project = open_scope(base, existing=True)
+    project = open_scope(base, existing=True)  # the branch, where one is named
     names = select_assets(base, select)
     status = project.status(at=at)
     shown = [asset_status for asset_status in status if names is None or asset_status.asset in names]

@@ -20,7 +20,7 @@ def wrong_columns(asset: AssetSpec, derivations: AssetDerivations) -> Iterator[S
         return
     known, listed = KnownColumns.of_select(asset.name, [*derivation.columns]), {*map(str.lower, asset.columns)}
     for name, column in asset.listed_columns.items():
-        if refused := known.refuse(name):
+        if refused := known.find_problem(name):
             yield SpecProblem(column.location, *refused)
     unlisted = [each for each in derivation.columns if listed and each.lower() not in listed]
     if unlisted := [each for each in unlisted if each not in asset.write.added_columns]:

@@ -392,7 +392,7 @@ def _unknown_delete_columns(asset: AssetSpec) -> Iterator[SpecProblem]:
         return
     known_columns = KnownColumns.of_select(asset.name, (*selected, *write.added_columns))
     for name in _column_names(text):
-        if refusal := known_columns.refuse(name):
+        if refusal := known_columns.find_problem(name):
             hint = "; ".join(filter(None, [f"write text in quotes: '{name}'", refusal[1]]))
             yield SpecProblem(place, f"{refusal[0]}, which 'delete_when' reads", hint)
 

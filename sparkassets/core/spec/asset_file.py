@@ -201,7 +201,7 @@ def _make_outlet_drafts(draft: AssetDraft, project: ProjectDraft) -> Iterator[As
         path, store = without_store_name(at, options.path, project.keys.storage)
         keys = keys_of(draft.keys, name, options).model_copy(update={"path": path})
         _check_extra(at, keys)
-        _check_columns(at, keys)
+        _check_declared_columns(at, keys)
         check_table(at, keys)
         check_scheme(at, keys)
         storage = _find_storage(keys, project, None)
@@ -235,7 +235,7 @@ def _make_draft(document: YamlDocument, project: ProjectDraft) -> AssetDraft:
     keys = keys.model_copy(update={"path": path})
     refuse_keys_of_data(at, keys)
     _check_extra(at, keys)
-    _check_columns(at, keys)
+    _check_declared_columns(at, keys)
     bounds = TimeBounds(project.timezone)
     bounds = compile_bounds(at, timezone=keys.timezone, start=keys.start, end=keys.end, outer=bounds)
     source = compile_source(at, keys, project.installed.sources)
@@ -304,7 +304,7 @@ def _check_extra(at: DocumentPlace, keys: AssetFile) -> None:
         (at / "extra").add_problem(str(error.args[0]), hint=error.hint)
 
 
-def _check_columns(at: DocumentPlace, keys: AssetFile) -> None:
+def _check_declared_columns(at: DocumentPlace, keys: AssetFile) -> None:
     """Refuses names that differ by case only, names that Delta does not allow, and types that it cannot store."""
     spellings: dict[str, str] = {}
     for name, column in keys.column_maps.items():

@@ -77,7 +77,7 @@ def check_listed_columns(draft: AssetDraft, body: AssetBody, write: WriteMode | 
         return
     at, known = draft.at / "columns", KnownColumns.of_select(draft.name, (*selected, *write.added_columns))
     for name in draft.keys.columns:
-        if refused := known.refuse(name):
+        if refused := known.find_problem(name):
             (at / name).add_key_problem(refused[0], hint=refused[1])
     listed = {name.lower() for name in draft.keys.types}
     unlisted = [each for each in selected if listed and each.lower() not in listed and write.stores_column(each)]
@@ -101,6 +101,6 @@ def check_partition_columns(draft: AssetDraft, body: AssetBody) -> None:
     at, known = draft.at / "partition", KnownColumns.of_select(draft.name, selected or ())
     is_list = isinstance(draft.keys.partition, list)
     for number, column in enumerate(draft.partitioning.columns if selected else ()):
-        if refused := known.refuse(column):
+        if refused := known.find_problem(column):
             place = (at / number if is_list else at) / "column"
             place.add_problem(f"{refused[0]}, by which it is partitioned", hint=refused[1])

@@ -145,7 +145,7 @@ def _check_compared(draft: AssetDraft, name: str, columns: KnownColumns | None) 
     """Refuses columns in a foreign key that its asset is known to lack."""
     for key, _, at in foreign_keys(draft):
         for number, column in enumerate(key.to if key.asset == name else ()):
-            if columns is not None and (refusal := columns.refuse(column)):
+            if columns is not None and (refusal := columns.find_problem(column)):
                 (at / number).add_problem(refusal[0], hint=refusal[1])
 
 
@@ -210,7 +210,7 @@ class _InletCompiler:
         need, view = self._compile_need(column)
         is_aligned = options.partitions == "aligned"
         if not waits_only and not is_aligned and column is None:
-            self._check_columns(need, location)
+            self._refuse_missing_partition_column(need, location)
         self._check_window(need)
         if options.read and waits_only and self.draft.are_reliable("sql", "python"):
             (self.at / "read").add_key_problem(
@@ -300,7 +300,7 @@ class _InletCompiler:
 
     def _refuse_watermark(self, column: str) -> tuple[str, str | None] | None:
         """The problem with ``read: {after: column}``, and a hint; None where the column exists or may exist."""
-        refusal = self.columns.refuse(column) if self.columns else None
+        refusal = self.columns.find_problem(column) if self.columns else None
         if "." not in column or (self.columns and refusal is None):
             return refusal
         hint = f"flatten it in an asset before: SELECT {column} AS {column.rpartition('.')[2]}, …"
@@ -417,7 +417,7 @@ class _InletCompiler:
             )
             self.at.add_key_problem(message, hint="compare start and end of both assets")
 
-    def _check_columns(self, need: Dependency, location: FileLocation) -> None:
+    def _refuse_missing_partition_column(self, need: Dependency, location: FileLocation) -> None:
         """Refuses an inlet whose single partitions cannot be read, because no column of its rows tells them apart."""
         if self.other.source is not None or need.mapping is None or need.inlet.has_columns:
             return

@@ -93,12 +93,12 @@ _RESERVED_NAMES = ("start", "end")
 _ADDING_WRITES = ("append", "self")
 
 
-def segments_of_params(keys: AssetFile, others: Partitioning) -> SegmentPartition | None:
-    """The segments that a list of params forms: the values of the first name that differs in every element.
+def find_param_segments(keys: AssetFile, others: Partitioning) -> SegmentPartition | None:
+    """The segments that a list of params declares, such as ``[{region: nl}, {region: de}]``: a run for each element.
 
-    None unless the strategy is `every_instance` without written segments, and the write needs no column to find a
-    segment's rows: appended rows are never looked for, and an iteration replaces the one before it with the same
-    params. None, too, if no name differs in every element.
+    Their dimension is the first name whose value differs in every element. None if there is no such name, or unless the
+    strategy is `every_instance` without written segments, and the write needs no column to find a segment's rows:
+    appended rows are never looked for, and an iteration replaces the one before it with the same params.
 
     Args:
         keys: The keys of the asset.
@@ -114,15 +114,15 @@ def segments_of_params(keys: AssetFile, others: Partitioning) -> SegmentPartitio
         return None
     if keys.write in _ADDING_WRITES and others.time is None:
         return None
-    name = find_telling_param(params, others)
+    name = find_distinct_param(params, others)
     if name is None:
         return None
     values = (plain_text(each[name]) for each in params)
     return SegmentPartition(name, tuple(sorted(values)), in_rows=keys.write not in _ADDING_WRITES)
 
 
-def find_telling_param(params: list[dict[str, Any]], others: Partitioning) -> str | None:
-    """The first name that all params have, each with another value that is text or a number; None if there is none."""
+def find_distinct_param(params: list[dict[str, Any]], others: Partitioning) -> str | None:
+    """The first name that all elements have, with another string or number in each; None if there is none."""
     reserved = {name.lower() for name in (*others.names, *_RESERVED_NAMES)}
     names = [name for name in (params[0] if params else ()) if name.lower() not in reserved]
     return next((name for name in names if _differs_in_all(name, params)), None)
@@ -179,7 +179,7 @@ def compile_partition(
     """
     field = pattern.field.name if pattern and pattern.field else None
     dimensions = _compile_dimensions(at / "partition", keys, within=within, field=field)
-    if source is None and (params_dimension := segments_of_params(keys, _make_partitioning(dimensions))) is not None:
+    if source is None and (params_dimension := find_param_segments(keys, _make_partitioning(dimensions))) is not None:
         dimensions = [*dimensions, _DeclaredDimension(at / "params", params_dimension)]
     _check_product(at / "partition", keys, dimensions)
     partitioning = _make_partitioning(dimensions)
@@ -400,7 +400,7 @@ def _params_by_segment(
 
 def _refuse_alike(draft: AssetDraft, at: DocumentPlace, params: list[dict[str, Any]]) -> None:
     """Adds the problem of a list of params that cannot form segments by itself: why runs could not tell them apart."""
-    if find_telling_param(params, draft.partitioning) is None:
+    if find_distinct_param(params, draft.partitioning) is None:
         message = "the params do not identify a run: no key has a different value in each item"
         at.add_problem(message, hint="give each item a distinct name, such as {name: a}")
         return

@@ -390,7 +390,7 @@ def compile_view(
     if refusal := _explain_file_refusal(column, down, up):
         at.add_problem(refusal[0], hint=refusal[1])
         return None
-    if columns is not None and (missing := columns.refuse(column)):
+    if columns is not None and (missing := columns.find_problem(column)):
         at.add_problem(missing[0], hint=missing[1])
         return None
     if partitioning.time is None:

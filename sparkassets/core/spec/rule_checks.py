@@ -77,13 +77,13 @@ class CheckContext:
             place = at / number if is_list else at
             if name.lower() in seen:
                 place.add_problem(f"the column {name!r} is listed twice")
-            elif self.columns is not None and (refusal := self.columns.refuse(name)):
+            elif self.columns is not None and (refusal := self.columns.find_problem(name)):
                 place.add_problem(refusal[0], hint=refusal[1])
             seen.add(name.lower())
 
     def check_key(self, at: DocumentPlace, name: str) -> None:
         """Refuses a column, which is a key, that the rows do not have."""
-        if self.columns is not None and (refusal := self.columns.refuse(name)):
+        if self.columns is not None and (refusal := self.columns.find_problem(name)):
             at.add_key_problem(refusal[0], hint=refusal[1])
 
 

@@ -67,8 +67,8 @@ def _compile_upsert(draft: AssetDraft, options: UpsertMap, at: DocumentPlace) ->
         if isinstance(written_newest, str)
         else tuple(written_newest)
     )
-    _check_columns(draft, options.keys, at / "keys", are_stored=True)
-    _check_columns(draft, newest_by, at / "newest_by", are_stored=False)
+    _check_column_list(draft, options.keys, at / "keys", are_stored=True)
+    _check_column_list(draft, newest_by, at / "newest_by", are_stored=False)
     condition = options.delete_when
     if condition is not None and not condition.strip():
         (at / "delete_when").add_problem("'delete_when' is empty; expected a condition such as \"op = 'd'\"")
@@ -89,7 +89,7 @@ def _compile_upsert(draft: AssetDraft, options: UpsertMap, at: DocumentPlace) ->
     return UpsertWrite(tuple(options.keys), newest_by, options.delete_when, retention, history, place)
 
 
-def _check_columns(draft: AssetDraft, names: Sequence[str], at: DocumentPlace, *, are_stored: bool) -> None:
+def _check_column_list(draft: AssetDraft, names: Sequence[str], at: DocumentPlace, *, are_stored: bool) -> None:
     """Refuses an empty list, a column listed twice or not declared, and a ``_`` column where they ``are_stored``.
 
     Columns whose names begin with ``_`` are not stored in the table.
@@ -378,7 +378,7 @@ def _check_known(
 ) -> None:
     """Adds a problem for each name that is not among the known columns; ``use`` says what it is needed for."""
     for number, name in enumerate(names):
-        if refusal := known_columns.refuse(name):
+        if refusal := known_columns.find_problem(name):
             (at / number if is_list else at).add_problem(f"{refusal[0]}, {use}", hint=refusal[1])
 
 

@@ -182,7 +182,7 @@ class FacetBuilder:
                 included.
             verdicts: The verdicts of the inlets' rules.
         """
-        found, filters = [], self._filters(asset, self._columns_read(pins, known=checked))
+        found, filters = [], self._filters(asset, self._list_columns(pins, at_pins=checked))
         for name, pin in pins.items():
             inlet, source = asset.inlets.get(name), self.project.assets.get(name)
             if inlet is None or source is None or inlet.waits_only:
@@ -269,7 +269,7 @@ class FacetBuilder:
         """The column lineage facet of an asset in SQL; empty if it is uncertain. Cached by the inlets' columns."""
         if not isinstance(asset.body, SqlBody):
             return {}
-        read = self._columns_read(pins)
+        read = self._list_columns(pins)
         key = (asset.name, *read.items())
         if key not in self._derived:
             found = derive_asset(asset, read.get)
@@ -281,12 +281,12 @@ class FacetBuilder:
             self._derived[key] = {"columnLineage": lineage} if lineage is not None else {}
         return self._derived[key]
 
-    def _columns_read(self, pins: Mapping[str, InletPin], *, known: bool = True) -> dict[str, tuple[str, ...] | None]:
-        """The columns of each inlet: at the pinned version if ``known``, else as declared; None if unknown."""
+    def _list_columns(self, pins: Mapping[str, InletPin], *, at_pins: bool = True) -> dict[str, tuple[str, ...] | None]:
+        """All columns of each inlet: those at the pinned version, or else the declared ones; None if unknown."""
         read: dict[str, tuple[str, ...] | None] = {}
         for name, pin in pins.items():
             source = self.project.assets.get(name)
-            schema = self.schemas if known else _no_schema
+            schema = self.schemas if at_pins else _no_schema
             columns = schema(source, pin.version) if source is not None else None
             read[name] = None if source is None or columns is None else _with_partition_columns(columns, source)
         return read
@@ -305,7 +305,7 @@ class FacetBuilder:
         """
         if asset.write is None or not asset.write.only_adds:
             return None
-        read = self._columns_read(pins)
+        read = self._list_columns(pins)
         filters = self._filters(asset, read)
         found = derive_asset(asset, read.get) if filters else None
         if found is None:

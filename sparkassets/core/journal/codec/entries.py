@@ -19,9 +19,9 @@ from sparkassets.core.journal.codec.formats import decode_body, encode_body
 from sparkassets.core.journal.codec.rows import (
     JournalRow,
     bind_spec,
-    body_partitions,
     encode_extra,
-    partition_columns,
+    make_partition_body,
+    make_partition_columns,
     stored_partitions,
     unbind_spec,
 )
@@ -111,9 +111,9 @@ def to_row(numbered: NumberedEntry) -> JournalRow:
     if "extra" in columns:
         columns["extra"] = encode_extra(columns["extra"])
     if form.parts:
-        columns |= partition_columns(getattr(entry, form.parts))
+        columns |= make_partition_columns(getattr(entry, form.parts))
     if holder.pop(form.parts, ...) is not ...:  # fields with their default value are not in the body
-        body |= body_partitions(getattr(entry, form.parts))
+        body |= make_partition_body(getattr(entry, form.parts))
     if "seconds" in body:
         body["seconds"] = round(body["seconds"], 3)
     return JournalRow(numbered.seq, numbered.at, numbered.driver, kind, body=encode_body(body), **columns)

@@ -82,10 +82,11 @@ def encode_extra(value: Mapping[str, Any]) -> str:
     return json.dumps(dict(value), sort_keys=True, ensure_ascii=False)
 
 
-def partition_columns(parts: PartitionSet) -> dict[str, Any]:
-    """The columns of a row for its partitions, for queries by people; with segments the body has the exact set.
+def make_partition_columns(parts: PartitionSet) -> dict[str, Any]:
+    """The columns ``segment``, ``starts`` and ``ends`` of a row of the journal, by which people query its partitions.
 
-    The columns have the time of all tuples together, and the tuple where there is only one. All time needs no columns.
+    They hold the time ranges of all segments together (nothing for all time), and the segment where there is only one.
+    Where that is not the exact set, the row's body has it: `make_partition_body`.
     """
     time = parts.any_time()
     if time == EVERYTHING.time:
@@ -94,8 +95,8 @@ def partition_columns(parts: PartitionSet) -> dict[str, Any]:
     return {"segment": ",".join(map(encode_segment, sole_segment)) or None, "starts": time.starts, "ends": time.ends}
 
 
-def body_partitions(parts: PartitionSet) -> dict[str, Any]:
-    """The partitions for a row's body; empty where the columns of `partition_columns` already have exactly this set."""
+def make_partition_body(parts: PartitionSet) -> dict[str, Any]:
+    """The partitions in the body of a row; empty where its columns have exactly this set."""
     is_exact = bool(parts) and not parts.apart and not parts.is_everything
     return {} if is_exact else {"parts": encode_partitions(parts)}
 

@@ -21,9 +21,9 @@ from sparkassets.core.journal.codec.rows import (
     JournalRow,
     SnapshotRow,
     bind_spec,
-    body_partitions,
     encode_extra,
-    partition_columns,
+    make_partition_body,
+    make_partition_columns,
     stored_partitions,
     unbind_spec,
 )
@@ -126,14 +126,14 @@ def _encode_asset(asset: AssetState, state: State) -> SnapshotRow:
         uri=asset.spec.uri,
         seq=state.seq,
         commit=state.commit,
-        **partition_columns(asset.coverage),
+        **make_partition_columns(asset.coverage),
         stale_inlets=tuple(columns[0]),
         stale_starts=tuple(columns[1]),
         stale_ends=tuple(columns[2]),
         stale_seqs=tuple(columns[3]),
         watermarks=encode_extra(asset.watermarks),
         cursor=encode_extra(asset.position),
-        body=encode_body(body | (body_partitions(asset.coverage) if asset.coverage else {})),
+        body=encode_body(body | (make_partition_body(asset.coverage) if asset.coverage else {})),
     )
 
 
@@ -186,13 +186,13 @@ def _encode_dataset(dataset: DatasetState, state: State) -> SnapshotRow:
     body = {name: getattr(dataset, name) for name in ("seq", "at", "touched", "gone", "confirmed")}
     body = to_plain(body) | _encode_recent(dataset.recent)
     if dataset.coverage:
-        body |= body_partitions(dataset.coverage)
+        body |= make_partition_body(dataset.coverage)
     return SnapshotRow(
         asset=None,
         uri=dataset.uri,
         seq=state.seq,
         commit=state.commit,
-        **partition_columns(dataset.coverage),
+        **make_partition_columns(dataset.coverage),
         body=encode_body(body),
     )
 
