@@ -193,7 +193,8 @@ class Driver:
     def _record_person_waits(self, plan: Plan) -> None:
         """Records of which assets people are to be notified, because they wait for a person or no longer do."""
         is_known = any(known.person_wait for known in self.ledger.state.assets.values())
-        if self._stopping.is_set() or not (is_known or any(not wait.quiet for wait in plan.waiting)):
+        has_rules = any(asset.notify for asset in self.project.assets.values())
+        if self._stopping.is_set() or not (is_known or has_rules):
             return
         from sparkassets.core.planner.explain.person_waits import find_person_waits, person_wait_changes
 
