@@ -333,6 +333,8 @@ _NOT_BARE: Final = _KEYWORDS | _UNITS | _TYPES | frozenset(_VALUES.split())
 """Words that may mean something else than a name when they are bare."""
 _APART: Final = frozenset("(),=<>+*/.;[]%")
 """Characters that are never a part of a word."""
+_OPERATORS: Final = frozenset({"<>", "<=", ">=", "!=", "==", "=>", "->", "||", "::"})
+"""Pairs of characters that are one word; ``<=>`` is two of them."""
 _OPENING_BRACES: Final = re.compile(r"\{\{(-?)\s*+")
 _CLOSING_BRACES: Final = re.compile(r"(?<!\s)\s*+(-?)\}\}")
 _IN_JINJA: Final = re.compile(r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|\s+", re.DOTALL)
@@ -355,6 +357,20 @@ def words(normal: str) -> list[str]:
     ['SELECT', "'a b'", 'AS', 'n', 'FROM', '{{ inlets.f }}']
     """
     return [match[0] for match in _TOKEN.finditer(normal) if match.lastgroup != "blank"]
+
+
+def executable_form(normal: str) -> str:
+    """The normal form as SQL that can be run: the characters of an operator are one word again.
+
+    >>> executable_form("SELECT a < = > b , '< >' AS n , a < > - 1")
+    "SELECT a <=> b , '< >' AS n , a <> - 1"
+    """
+    parts = [match[0] for match in _TOKEN.finditer(normal)]
+    beside = zip(["", *parts], [*parts[1:], ""], strict=False)
+    return "".join(
+        "" if part == " " and before + after in _OPERATORS else part
+        for part, (before, after) in zip(parts, beside, strict=False)
+    )
 
 
 def _words(sql: str) -> Iterator[str]:

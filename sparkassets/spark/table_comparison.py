@@ -19,9 +19,12 @@ from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.storage_location import StorageLocation
+from sparkassets.delta.log import DeltaLog
+from sparkassets.delta.tables import load_table
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
+from sparkassets.spark.delta_files import read_appended
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.open_tables import find_table
 from sparkassets.spark.predicates import partition_predicate
@@ -85,11 +88,28 @@ def _read_side(session: SparkSession, asset: AssetSpec, side: ComparedTable) -> 
     if table is None or table.table_id != side.table_id:
         raise RunError(f"{asset.name}: the table at {location.display_text} is not the recorded one")
     partitioning = asset.partitioning
-    frame, is_exact = table.read_rows(session, side.version, parts=side.partitions, partitioning=partitioning)
+    if side.only_added:
+        frame, is_exact = _read_added(session, side), False
+    else:
+        frame, is_exact = table.read_rows(session, side.version, parts=side.partitions, partitioning=partitioning)
     if side.partitions.is_everything or not partitioning.has_columns:
         return frame
     predicate = partition_predicate(frame.schema, side.partitions, partitioning=partitioning, owner=asset.name)
     return frame if predicate is None or is_exact else frame.filter(predicate)
+
+
+def _read_added(session: SparkSession, side: ComparedTable) -> DataFrame:
+    """The rows that a commit to a table at a path added.
+
+    Raises:
+        RunError: The table's log has no such commit any more.
+    """
+    log = DeltaLog(side.path)
+    content = log.read_content(side.version)
+    if content is None:
+        raise RunError(f"version {side.version} is no longer in the log of the table at {side.path}")
+    commit = log.parse_commit(side.version, content)
+    return read_appended(session, load_table(side.path, version=side.version), commit, path=side.path)
 
 
 def _compare_types(before: StructType, after: StructType) -> ColumnDifference:

@@ -29,8 +29,8 @@ FILES = {
     "assets/daily.sql": "SELECT day, id, {{ run_id }} AS made_by FROM {{ inlets.landed }}\n",
     "assets/drawn.yml": "asset: drawn\npath: lake/drawn\nschedule: manual\n",
     "assets/drawn.sql": "SELECT shop, rand() AS lot FROM {{ inlets.orders }}\n",
-    "assets/added.yml": "asset: added\npath: lake/added\nwrite: append\ninlets: {orders: {read: {after: amount}}}\n",
-    "assets/added.sql": "SELECT shop FROM {{ inlets.orders }}\n",
+    "assets/shown.yml": "asset: shown\npath: lake/shown\nwrite: {publish: {keep: 3}}\n",
+    "assets/shown.sql": "SELECT shop FROM {{ inlets.orders }}\n",
     "assets/both.yml": "asset: both\npython: replayed_jobs:split\nschedule: manual\noutlets:\n"
     "  shops: {path: lake/shops}\n  amounts: {path: lake/amounts}\n",
     "replayed_jobs.py": "def split(orders):\n"
@@ -129,10 +129,10 @@ def test_versions_that_are_gone_are_named(conf, spark):
 
 
 def test_what_cannot_be_computed_again_in_the_same_way_is_refused(conf, spark):
-    (appended,) = [each.run for each in Project.load(conf).run(spark, select="added").runs]
+    (shown,) = [each.run for each in Project.load(conf).run(spark, select="shown").runs]
     split = run(conf, spark, "both")
-    with pytest.raises(InputError, match="only `write: replace` can be compared"):
-        Project.load(conf).history.replay(appended, spark)
+    with pytest.raises(InputError, match="its rows are an iteration"):
+        Project.load(conf).history.replay(shown, spark)
     (conf / "replayed_jobs.py").write_text(FILES["replayed_jobs.py"].replace("'shop')", "'shop').distinct()"))
     with pytest.raises(InputError, match="only queries of at most 20,000 characters are recorded as text"):
         Project.load(conf).history.replay(split, spark)

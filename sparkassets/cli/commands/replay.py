@@ -38,8 +38,9 @@ def command(folder: Path, run: str, keep: str, samples: int, as_json: bool) -> i
     """Compute RUN again and compare the rows with what it published.
 
     The run reads the versions and files that it read, by the code that it was computed by, and writes into a scratch
-    table; nothing is recorded. Rows are compared by partition, as by `diff`: added rows were not published, removed
-    ones were and are not computed again. The exit code is 1 if anything differs.
+    table; nothing is recorded. Where rows follow from those that it found in its table, as by an upsert, the scratch
+    table begins as a copy of these. Rows are compared by partition, as by `diff`: added rows were not published,
+    removed ones were and are not computed again. The exit code is 1 if anything differs.
     """
     place = keep if "://" in keep or not keep else str(Path(keep).absolute())
     with open_scope(open_project(folder), existing=True) as project:

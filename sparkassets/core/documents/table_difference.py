@@ -23,12 +23,14 @@ class ComparedTable:
     Attributes:
         path: Location of the table.
         partitions: The compared partitions; everything without partitions.
+        only_added: Whether only the rows count that the commit of ``version`` added.
     """
 
     path: str
     table_id: str
     version: int
     partitions: PartitionSet
+    only_added: bool = False
 
 
 @frozen

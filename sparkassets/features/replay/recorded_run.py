@@ -13,6 +13,7 @@ from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.core.journal.history import RunRecord
 from sparkassets.core.journal.state import AssetState, EventRef, State
 from sparkassets.core.planner.plan import PlannedRun
+from sparkassets.core.query_text import executable_form
 from sparkassets.core.spec.model import AssetSpec, SqlBody
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.templating import Template
@@ -40,6 +41,23 @@ class RecordedRun:
     definition: AssetDefinition
     is_present_code: bool
     published: Mapping[str, SuccessEntry | OutletEntry]
+
+
+def needs_earlier_rows(order: RunOrder) -> bool:
+    """Whether the rows that the run left in its table follow from those that it found there.
+
+    The rows that an append adds do not; but only the log of a table at a path names their files.
+    """
+    asset, write = order.asset, order.asset.write
+    if write is None or reads_own_table(asset):
+        return True
+    merges = (write.by_keys or write.combines) and not order.rebuilds
+    return merges or (write.only_adds and asset.is_named)
+
+
+def reads_own_table(asset: AssetSpec) -> bool:
+    """Whether its query reads the table that it writes."""
+    return isinstance(asset.body, SqlBody) and bool(Template.parse(asset.body.text).outlets)
 
 
 def read_recorded_run(context: ProjectContext, record: RunRecord) -> RecordedRun:
@@ -73,17 +91,17 @@ def read_recorded_run(context: ProjectContext, record: RunRecord) -> RecordedRun
 
 
 def _refuse_other_kinds(asset: AssetSpec, project: ProjectSpec, claim: ClaimEntry) -> None:
-    """Raises `InputError` for runs whose rows cannot be told apart from other rows of the table."""
+    """Raises `InputError` for runs that computed no rows for a table, or whose table does not show them."""
     request, tables = claim.request, [project.assets[name] for name in asset.written_assets]
     why = ""
     if asset.writes_itself or asset.runs_elsewhere:
         why = "its code writes the table itself"
     elif request.restores or request.promotes is not None:
         why = "it took over rows instead of computing them"
-    elif any(each.write is None or each.write.name != "replace" for each in tables):
-        why = "its rows were added to or merged into those of the table; only `write: replace` can be compared"
-    elif any(isinstance(each.body, SqlBody) and Template.parse(each.body.text).outlets for each in tables):
-        why = "its query reads the table that it writes"
+    elif any(each.write is None for each in tables):
+        why = "it writes no table"
+    elif any(each.publishes for each in tables):
+        why = "its rows are an iteration, which `sparkassets iterations` lists"
     if why:
         raise InputError(f"run {claim.run!r} of {asset.name!r} cannot be replayed: {why}")
 
@@ -127,11 +145,11 @@ def _with_recorded_code(asset: AssetSpec, definition: AssetDefinition, run: str)
             f"the code of {asset.name!r} has changed since run {run!r}, and the journal does not hold it: {why}",
             hint="replay it with the project's files of that time",
         )
-    return replace(asset, definition=definition, body=replace(asset.body, template=definition.text))
+    return replace(asset, definition=definition, body=replace(asset.body, template=executable_form(definition.text)))
 
 
 def _build_order(context: ProjectContext, project: ProjectSpec, state: State, asset: AssetSpec, token: int) -> RunOrder:
-    """The run's order as it was when it was claimed, but free to have columns that the table lacks now."""
+    """The run's order as it was when it was claimed."""
     ledger = context.make_ledger("replay")
     ledger.state = state
     claim = state.assets[asset.name].claim_state(token)
@@ -140,8 +158,7 @@ def _build_order(context: ProjectContext, project: ProjectSpec, state: State, as
     request = claim.entry.request
     refs = tuple(filter(None, map(EventRef.from_entry, _read_events(context, request.events))))
     planned = PlannedRun.from_request(request, asset=asset, state=state.assets[asset.name], events=refs)
-    order = OrderBuilder(project, ledger).build_order(planned, claim)
-    return replace(order, rebuilds=True, outlets=tuple(replace(each, rebuilds=True) for each in order.outlets))
+    return OrderBuilder(project, ledger).build_order(planned, claim)
 
 
 def _read_events(context: ProjectContext, seqs: tuple[int, ...]) -> Iterator[NumberedEntry]:

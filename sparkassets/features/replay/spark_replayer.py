@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from sparkassets.app.context import ProjectContext
@@ -14,17 +15,22 @@ from sparkassets.core.documents.table_difference import (
     ReplayResult,
     comparison_keys,
 )
+from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.phrases import listing
 from sparkassets.core.spec.model import PythonBody
 from sparkassets.core.spec.storage_overlaps import catalog_schema
-from sparkassets.errors import InputError, RunError, SourceError
-from sparkassets.features.replay.recorded_run import RecordedRun, read_recorded_run
+from sparkassets.errors import InputError, RunError, SourceError, SparkAssetsError
+from sparkassets.features.replay.recorded_run import RecordedRun, needs_earlier_rows, read_recorded_run
 from sparkassets.frozen import replace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from sparkassets.core.journal.entries import OutletEntry, SuccessEntry
     from sparkassets.core.journal.history import RunRecord
+    from sparkassets.core.spec.project_spec import ProjectSpec
+    from sparkassets.ports import RunOrder
+    from sparkassets.spark.table_comparison import SparkTableComparer
 
 REPLAY_FOLDER: Final = "_replays"
 """The folder of a warehouse that holds scratch tables of replays."""
@@ -63,31 +69,70 @@ class SparkReplayer:
         self, recorded: RecordedRun, folder: str, spark: SparkSession | None, samples: int
     ) -> tuple[AssetDifference, ...]:
         """The differences of each table from what the run published to what it computes into ``folder``."""
-        from sparkassets.features.replay.scratch_tables import write_scratch_table
-        from sparkassets.spark.computation import computation_for
+        from sparkassets.features.replay.scratch_tables import (
+            copy_earlier_rows,
+            in_scratch_tables,
+            write_scratch_tables,
+        )
+        from sparkassets.spark.engine import SparkEngine
+        from sparkassets.spark.failures import run_error
         from sparkassets.spark.table_comparison import SparkTableComparer
 
         self._runner.lend(spark)
-        engine, _ = self._runner.open_engine(spark)
+        engine, targets = self._runner.open_engine(spark)
+        if not isinstance(engine, SparkEngine):
+            raise TypeError(f"expected an engine of Spark, got {type(engine).__name__}")
         engine.start()
-        computation = engine.compute(recorded.order, attempt=1)
-        differences = list[AssetDifference]()
-        for order in recorded.order.table_orders:
-            asset, published = order.asset, recorded.published[order.asset.name]
-            part = computation_for(computation, asset.name)
-            place = f"{folder}/{asset.name}" if recorded.order.outlets else folder
-            scratch = write_scratch_table(part, place, published.published_partitions)
-            comparer = SparkTableComparer(self._context.spec, part.frame.sparkSession)
-            before = ComparedTable(
-                asset.storage.path if asset.storage is not None else "",
-                published.table_id or "",
-                published.version or 0,
-                published.published_partitions,
-            )
-            keys = comparison_keys(self._context.spec, asset)
-            columns, rows = comparer.compare(asset, before, scratch, keys=keys, samples=samples)
-            differences.append(AssetDifference(asset.name, columns, rows=rows))
-        return tuple(differences)
+        order, project = recorded.order, self._context.spec
+        scratch = in_scratch_tables(order, folder)
+        tables = list(zip(order.table_orders, scratch.table_orders, strict=True))
+        withheld = PartitionSet.union(each.withheld for each in recorded.published.values())
+        with engine.workplace.enter_session(order.asset) as session:
+            try:
+                for each, copy in tables:
+                    if needs_earlier_rows(each):
+                        published = recorded.published[each.asset.name]
+                        copy_earlier_rows(session, each, copy, published, project=project, targets=targets)
+            except SparkAssetsError:
+                raise
+            except Exception as error:
+                raise run_error(error, what=order.asset.name) from error
+            computation = engine.compute(scratch, attempt=1)
+            try:
+                write_scratch_tables(scratch, computation, withheld, targets)
+            finally:
+                computation.release()
+            with closing(SparkTableComparer(project, session)) as comparer:
+                return tuple(
+                    _compare_table(project, comparer, each, copy, recorded.published[each.asset.name], samples)
+                    for each, copy in tables
+                )
+
+
+def _compare_table(
+    project: ProjectSpec,
+    comparer: SparkTableComparer,
+    order: RunOrder,
+    scratch: RunOrder,
+    published: SuccessEntry | OutletEntry,
+    samples: int,
+) -> AssetDifference:
+    """The differences from what the run published in one table to what its scratch table holds."""
+    from sparkassets.spark.open_tables import open_table
+    from sparkassets.spark.table_locations import path_of
+
+    asset, path, partitions = order.asset, path_of(scratch.asset), published.published_partitions
+    table = open_table(path)
+    if table is None:
+        raise RunError(f"the replayed rows of {asset.name} cannot be found in {path!r}")
+    only_added = asset.write is not None and asset.write.only_adds and not needs_earlier_rows(order)
+    before = ComparedTable(
+        path_of(asset), published.table_id or "", published.version or 0, partitions, only_added=only_added
+    )
+    after = ComparedTable(path, str(table.metadata().id), table.version(), partitions)
+    keys = comparison_keys(project, asset)
+    columns, rows = comparer.compare(asset, before, after, keys=keys, samples=samples)
+    return AssetDifference(asset.name, columns, rows=rows)
 
 
 def _with_notes(result: ReplayResult, recorded: RecordedRun) -> ReplayResult:
@@ -110,6 +155,13 @@ def _with_reason(error: RunError | SourceError, recorded: RecordedRun) -> RunErr
         return RunError(message, hint=error.hint)
     pins = [f"version {pin.version} of {name}" for name, pin in recorded.order.pins.items() if pin.version is not None]
     files = [f"the files of {name} as they were" for name in recorded.order.files]
-    written = [f"version {each.version} of {name}" for name, each in recorded.published.items()]
+    written = [_written_versions(each, recorded) for each in recorded.order.table_orders]
     needed = listing((*pins, *files, *written), last="and")
     return RunError(message, hint=f"the replay needs {needed}; VACUUM and the log's retention remove old versions")
+
+
+def _written_versions(order: RunOrder, recorded: RecordedRun) -> str:
+    """The versions of a table that a replay reads: the run's, and the one before if rows follow from it."""
+    version = recorded.published[order.asset.name].version or 0
+    versions = f"versions {version - 1} and {version}" if needs_earlier_rows(order) else f"version {version}"
+    return f"{versions} of {order.asset.name}"

@@ -181,6 +181,7 @@ def copy_memory(
     version: int,
     app: str,
     marker: CommitMarker,
+    as_of: datetime | None = None,
 ) -> int | None:
     """Commits what a version of the table at ``source`` remembers to the memory beside ``target``.
 
@@ -193,16 +194,22 @@ def copy_memory(
         version: Of the table at ``source``.
         app: The application id of its runs.
         marker: Of the run that copies.
+        as_of: Deletions are forgotten as at that time; None forgets them as of now.
 
     Raises:
-        RunError: It is unknown whether the commit is in.
+        RunError: It is unknown whether the commit is in; or with ``as_of``, what was remembered then.
     """
     memory, own_memory = companion_location(source, _SUFFIX), companion_location(target, _SUFFIX)
-    named = _find_named_version(session, source, memory, version, app)
+    named = _find_named_version(session, source, memory, version, app, strict=as_of is not None)
     if named is None:
         return None
-    present = find_table(session, own_memory)
-    _overwrite(own_memory, read_rows(memory, session, named), marker, exists=present is not None)
+    if as_of is not None and find_table(session, memory) is None:
+        raise RunError(f"what was remembered then is gone: there is no table at {memory.display_text}")
+    present, rows = find_table(session, own_memory), read_rows(memory, session, named)
+    if as_of is not None:  # each as old as it was then
+        then = f"timestamp_seconds({int(as_of.timestamp())})"
+        rows = rows.selectExpr(f"* EXCEPT ({AT})", f"{AT} + (current_timestamp() - {then}) AS {AT}")
+    _overwrite(own_memory, rows, marker, exists=present is not None)
     return _find_committed_version(session, own_memory, marker, after=None if present is None else present.version)
 
 
@@ -255,12 +262,21 @@ def _has_types_of(rows: DataFrame, remembered: DataFrame) -> bool:
 
 
 def _find_named_version(
-    session: SparkSession, location: StorageLocation, memory_location: StorageLocation, version: int, app: str
+    session: SparkSession,
+    location: StorageLocation,
+    memory_location: StorageLocation,
+    version: int,
+    app: str,
+    *,
+    strict: bool = False,
 ) -> int | None:
     """The memory's version that the newest data commit of the asset names; None if it names none.
 
     Only commits up to ``version`` of the asset's table count. If its log is too short to tell, the memory's newest
     version is returned: remembering too much only keeps older rows out.
+
+    Raises:
+        RunError: With ``strict``, the log is too short.
     """
     table = find_table(session, location)
     if table is None:
@@ -274,6 +290,8 @@ def _find_named_version(
             return None if named is None else int(named)
     if version == 0:
         return None
+    if strict:
+        raise RunError(f"which keys {asset_app(app).split('/')[1]} remembered then is no longer in its table's log")
     memory = find_table(session, memory_location)
     return None if memory is None else memory.version
 
