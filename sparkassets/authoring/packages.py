@@ -32,9 +32,13 @@ def import_from(module: str, folder: str) -> ModuleType:
 
 
 def forget_changed_packages() -> None:
-    """Has packages imported again, when they are next needed, whose files are not as they were."""
+    """Has packages imported again, when they are next needed, whose files are not as they were, or not readable."""
     for package, (folder, checksum) in list(_IMPORTED.items()):
-        if _compute_checksum(package, folder) != checksum:
+        try:
+            is_same = _compute_checksum(package, folder) == checksum
+        except OSError:
+            is_same = False
+        if not is_same:
             _forget(package)
 
 

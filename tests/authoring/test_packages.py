@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from sparkassets.authoring import packages
 from sparkassets.authoring.packages import forget_changed_packages, import_from, imported_state
 
 
@@ -44,3 +45,15 @@ def test_a_package_that_is_gone_is_not_found(package, tmp_path):
     forget_changed_packages()
     with pytest.raises(ModuleNotFoundError):
         import_from("growing.work", folder)
+
+
+def test_a_package_whose_files_can_no_longer_be_read_is_imported_when_it_is_next_needed(package, monkeypatch):
+    first = import_from("growing.work", folder := package(work=""))
+
+    def refuse(*_):
+        raise PermissionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(packages, "iterate_files", refuse)
+        forget_changed_packages()
+    assert import_from("growing.work", folder) is not first
