@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -64,11 +66,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skips on Sail what is of Spark alone."""
-    if os.environ.get("SPARKASSETS_ENGINE") == "sail":
-        for item in items:
-            if item.get_closest_marker("spark_alone"):
-                item.add_marker(pytest.mark.skip(reason="of Spark alone"))
+    """Skips on Sail what is of Spark alone, and on Spark 3.5 what it has not."""
+    skipped = {"spark_alone"} if os.environ.get("SPARKASSETS_ENGINE") == "sail" else set()
+    with contextlib.suppress(PackageNotFoundError):
+        skipped |= {"spark_4"} if version("pyspark").startswith("3.") else set()
+    for item in items:
+        for name in skipped:
+            if item.get_closest_marker(name):
+                item.add_marker(pytest.mark.skip(reason=f"is {name}"))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -11,6 +11,8 @@ from sparkassets.errors import FileLocation, RunError
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)?)\]")
 _STATE = re.compile(r"SQLSTATE: ([0-9A-Z]{5})")
+_VALUE_ERROR = re.compile(r"\.Spark(?:Arithmetic|ArrayIndexOutOfBounds|DateTime|NumberFormat)Exception\b")
+"""Classes of errors in values, all of SQLSTATE 22, which messages of Spark 3.5 do not have."""
 _LINE_NUMBER = re.compile(r"line (\d+),? pos(?:ition)? \d+")
 _TAIL = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*$|; line \d+ pos \d+;?\s*$", re.DOTALL)
 _CALLED = re.compile(r"^An error occurred while calling [^\n]*\n: ")
@@ -185,14 +187,19 @@ def is_final(error: BaseException) -> bool:
     """Whether a second attempt on the same data would meet the same error."""
     from pyspark.errors import AnalysisException
 
-    states = _STATE.findall(whole_message(error))
-    return isinstance(error, AnalysisException) or any(state.startswith(_FINAL_STATES) for state in states)
+    return isinstance(error, AnalysisException) or _has_state(error, _FINAL_STATES)
 
 
 def is_of_data(error: BaseException) -> bool:
     """Whether an attempt on other data might succeed."""
+    return _WORKER_TRACEBACK in whole_message(error) or _has_state(error, _DATA_STATES)
+
+
+def _has_state(error: BaseException, classes: tuple[str, ...]) -> bool:
+    """Whether the error or one of its causes has a SQLSTATE of these classes."""
     message = whole_message(error)
-    return _WORKER_TRACEBACK in message or any(state.startswith(_DATA_STATES) for state in _STATE.findall(message))
+    states = [*_STATE.findall(message), *(["22"] if _VALUE_ERROR.search(message) else [])]
+    return any(state.startswith(classes) for state in states)
 
 
 def _find_line(message: str, place: FileLocation) -> str:

@@ -242,6 +242,8 @@ def _find_nearest_type(kind: pa.DataType) -> pa.DataType:
         return pa.string()
     if pa.types.is_binary_view(kind):
         return pa.binary()
+    if pa.types.is_large_list(kind):  # Spark 3.5 takes no large ones
+        return pa.list_(kind.value_field)
     return {
         pa.uint8(): pa.int16(),
         pa.uint16(): pa.int32(),

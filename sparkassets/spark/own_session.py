@@ -105,13 +105,20 @@ def open_own_session(session: SparkSession) -> SparkSession:
         if key not in settings:
             copy.conf.set(key, value)
     copy.conf.set(TIME_ZONE, "UTC")
-    if lacks_ansi(copy) and given_setting(session, ANSI) is None:
-        with contextlib.suppress(PySparkException):  # likewise
-            copy.conf.set(ANSI, "true")
+    turn_ansi_on(copy, given=session)
     for key, value in OF_RUNS.items():
         with contextlib.suppress(PySparkException):  # a serverless session takes few settings
             copy.conf.set(key, value)
     return copy
+
+
+def turn_ansi_on(session: SparkSession, *, given: SparkSession) -> None:
+    """Makes a cast that does not fit an error in any version, unless somebody has said otherwise in ``given``."""
+    from pyspark.errors import PySparkException
+
+    if lacks_ansi(session) and given_setting(given, ANSI) is None:
+        with contextlib.suppress(PySparkException):  # a session may refuse
+            session.conf.set(ANSI, "true")
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from sparkassets.core.spec.project_spec import EngineName
 from sparkassets.errors import SparkUnavailableError
 from sparkassets.spark.gateway import delta_version, silence_connections
 from sparkassets.spark.installation import check_delta, check_installed, check_spark
-from sparkassets.spark.own_session import is_remote
+from sparkassets.spark.own_session import is_remote, turn_ansi_on
 from sparkassets.spark.sail import open_sail_session
 from sparkassets.spark.session_settings import CATALOG, EXTENSION, start_settings
 from sparkassets.spark.versions import takes_connect
@@ -139,6 +139,7 @@ def _create_session(settings: Mapping[str, str], *, name: str) -> SparkSession:
     except Exception as error:
         raise SparkUnavailableError(f"Spark did not start: {_first_line(error)}") from error
     archive.write_at_exit()
+    turn_ansi_on(session, given=session)
     if not is_remote(session):
         _map_s3_scheme(session)
     return session

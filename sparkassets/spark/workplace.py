@@ -18,12 +18,15 @@ from sparkassets.spark.failures import ignore_lacking
 from sparkassets.spark.own_session import (
     ask_once,
     context_of,
+    is_remote,
     keep_active,
     leave_session,
     list_interruptible,
+    make_active,
     open_own_session,
 )
 from sparkassets.spark.session import check_session, open_session
+from sparkassets.spark.versions import lacks_ansi
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -165,6 +168,8 @@ class SparkWorkplace:
         self._user_session: SparkSession | None = None
         self._session: SparkSession | None = None
         self._created = False
+        self._must_be_active = False
+        """Spark 3.5 parses conditions by the settings of the active session."""
         self._starting = threading.Lock()
         self._interrupts = RunInterrupts()
 
@@ -190,6 +195,7 @@ class SparkWorkplace:
             self._user_session = None if self._created else session
             self._session = session if self._created else open_own_session(session)
             if self._session is not self._user_session:
+                self._must_be_active = not is_remote(self._session) and lacks_ansi(self._session)
                 scratch.prepare_committer(self._session)
 
     @contextlib.contextmanager
@@ -202,6 +208,8 @@ class SparkWorkplace:
         session = self._require_session()
         try:
             with gateway.raise_engine_loss(asset.name), keep_active(self._user_session):
+                if self._must_be_active:
+                    make_active(session)
                 yield session
         except EngineLostError:
             if session is not self._user_session:

@@ -116,7 +116,7 @@ def test_without_a_feed_what_was_appended_is_read_and_the_plan_tells_of_the_rest
     orders("INSERT INTO {orders} VALUES (1, 'new')", "INSERT INTO {orders} VALUES (2, 'new')")
     project = Project.load(folder, env={})
     project.run(spark)
-    orders("INSERT INTO {orders} VALUES (3, 'new')", "OPTIMIZE {orders}", "INSERT INTO {orders} VALUES (4, 'it''s')")
+    orders("INSERT INTO {orders} VALUES (3, 'new')", "OPTIMIZE {orders}", "INSERT INTO {orders} VALUES (4, 'it\\'s')")
     project.run(spark)
     there = [(1, "new", "insert", 2), (2, "new", "insert", 2), (3, "new", "insert", 3), (4, "it's", "insert", 5)]
     assert logged(spark, folder) == there

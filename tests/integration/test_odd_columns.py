@@ -35,6 +35,7 @@ def writers(asset):
     return ["driver" if each["engineInfo"].startswith("delta-rs") else "spark" for each in told]
 
 
+@pytest.mark.spark_4
 @pytest.mark.parametrize(("query", "told"), REFUSED.items())
 def test_what_delta_refuses_is_refused_in_its_words_of_runs_and_fences_alike(engine, tmp_path, query, told):
     new = order(table("new", tmp_path, **sql(query)))
@@ -73,6 +74,7 @@ def test_names_that_are_allowed_are_the_drivers_however_odd(engine, spark, tmp_p
     assert found[0] == found[1]
 
 
+@pytest.mark.spark_4  # has variants
 @pytest.mark.parametrize("first", [deep("SELECT 1 AS n"), None])
 def test_types_that_only_spark_knows_are_its_own(engine, spark, tmp_path, first):
     if first:

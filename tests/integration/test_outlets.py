@@ -103,7 +103,7 @@ def test_rows_that_are_drawn_at_random_are_in_one_outlet(spark, tmp_path, commit
     assert (train["extra"]["share"], test["extra"]["share"]) == (0.5, 0.5)
     assert test["extra"]["path"] == str(tmp_path / "warehouse/test")
     assert "path" not in train["extra"]
-    assert not spark._jsparkSession.sharedState().cacheManager().numCachedEntries()
+    assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
 
 
 @pytest.mark.parametrize(

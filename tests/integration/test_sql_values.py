@@ -90,8 +90,10 @@ def test_random_texts_arrive_as_they_were(engine, tmp_path, settings, fuzz_seed)
         assert found[n][len(expected) :] == ([] if settings == "names" else [text, f"<{text}>"]), text
 
 
-def test_names_arrive_as_they_were(engine, tmp_path, settings):
+def test_names_arrive_as_they_were(engine, spark, tmp_path, settings):
     names = ["a'b", "a`b", 'a"b', "a\\b", "a b; -- x", "é/*"]
+    if settings == "names" and spark.version.startswith("3."):
+        names.remove('a"b')  # Spark 3.5 has no way to write it in double quotes
     quoted = ', 2 AS "_{{ v }}"' if settings == "names" else ""
     listed = "1 AS {{ v | identifier }}, 1 AS `<{{ v }}>`" + quoted
     template = f"SELECT {{% for v in params.names %}}{listed}, {{% endfor %}}0 AS z"

@@ -164,10 +164,7 @@ def test_what_a_template_may_not_do_is_refused_with_its_line(engine, flights, tm
     [
         (
             "SELECT\n  dely\nFROM {{ inlets.flights }}",
-            (
-                "query.sql:2: [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function parameter "
-                "with name `dely` cannot be resolved. Did you mean one of the following? [`delay`, `day`, `origin`]."
-            ),
+            "query.sql:2: [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column",
         ),
         (
             "\n\nSELECT day\nday day FROM {{ inlets.flights }}\n",
@@ -175,10 +172,7 @@ def test_what_a_template_may_not_do_is_refused_with_its_line(engine, flights, tm
         ),
         (
             "SELECT nosuch(day)\nFROM {{ inlets.flights }}",
-            (
-                "query.sql:1: [UNRESOLVED_ROUTINE] Cannot resolve routine `nosuch` on search path "
-                "[`system`.`builtin`, `system`.`session`, `spark_catalog`.`default`]."
-            ),
+            "query.sql:1: [UNRESOLVED_ROUTINE] Cannot resolve ",
         ),
         (
             "SELECT * FROM\n flights",

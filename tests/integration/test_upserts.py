@@ -270,7 +270,8 @@ def test_a_condition_that_spark_cannot_resolve_is_named_with_its_place(engine, s
 def test_the_columns_change_as_the_asset_lets_them(engine, spark, tmp_path):
     made = Customers(engine, spark, tmp_path, "id int, name string, _v int", schema_change="evolve", newest_by=("_v",))
     made.run((1, "a", 1), (2, "b", 1))
-    made.run((2, "c", 2, 7), (1, "late", 0, 7), schema="id bigint, name string, _v int, n int")
+    wider = "int" if spark.version.startswith("3.") else "bigint"  # which Delta 3.3 does not make of an int
+    made.run((2, "c", 2, 7), (1, "late", 0, 7), schema=f"id {wider}, name string, _v int, n int")
     assert made.rows() == [(1, "a", None), (2, "c", 7)]
     strict = Customers(engine, spark, tmp_path / "strict", "id int, name string")
     strict.run((1, "a"))

@@ -1,6 +1,6 @@
 """Runs tests on each version of Spark and with other software, each in an environment of its own; writes what passed.
 
-``python -m tests.matrix`` runs everything; ``python -m tests.matrix 3.5`` one version of Spark. ``--main`` runs the
+``python -m tests.matrix`` runs everything; ``python -m tests.matrix 3.5`` one of `RELEASES`. ``--main`` runs the
 main path alone, as continuous integration does at every change; ``--airflow`` and the like one suite of `SUITES`.
 """
 
@@ -20,7 +20,8 @@ from sparkassets.frozen import frozen
 from tests.matrix.suites import ROOT, SUITES, Suite, variable_of
 
 PAGE: Final = ROOT / "docs" / "spark-versions.md"
-_ROW: Final = re.compile(r"^\| (\d+\.\d+(?=\.\d+ \|)|[a-z]+(?= \|)).*$", re.MULTILINE)
+_ROW: Final = re.compile(r"^\| (?:(\d+\.\d+)\.\d+ \| (\d+\.\d+)\.|([a-z]+) \|).*$", re.MULTILINE)
+"""Its groups tell rows apart: the versions of Spark and Delta without their patches, or the suite."""
 
 MAIN: Final = (
     *("tests/spark/test_any_version.py", "tests/spark/test_versions.py", "tests/spark/test_java.py"),
@@ -48,26 +49,29 @@ class SparkRelease:
     """A version of Spark to test with.
 
     Attributes:
+        name: Names it on the command line.
         pyspark: Its version.
         delta: The version of Delta that goes with it.
+        scala: The Scala of its jars.
         packages: What else it needs.
+        files: What runs unless the main path is asked for.
     """
 
+    name: str
     pyspark: str
     delta: str
+    scala: str = "2.13"
     packages: tuple[str, ...] = ("pandas", "numpy>=2")
-
-    @property
-    def name(self) -> str:
-        """The release without its patch, such as ``3.5``."""
-        return self.pyspark.rpartition(".")[0]
+    files: tuple[str, ...] = FILES
 
 
+_OF_3_5: Final = ("pandas<3", "numpy>=2", "setuptools<81")  # it imports distutils
 RELEASES: Final = (
-    SparkRelease("3.5.9", "3.3.3", ("pandas<3", "numpy>=2", "setuptools<81")),  # it imports distutils
-    SparkRelease("4.0.5", "4.0.1"),
-    SparkRelease("4.1.4", "4.1.0"),
-    SparkRelease("4.2.0", "4.4.0"),
+    SparkRelease("3.5-delta3.2", "3.5.9", "3.2.1", "2.12", _OF_3_5, MAIN),
+    SparkRelease("3.5", "3.5.9", "3.3.3", "2.12", _OF_3_5),
+    SparkRelease("4.0", "4.0.5", "4.0.1"),
+    SparkRelease("4.1", "4.1.4", "4.1.0"),
+    SparkRelease("4.2", "4.2.0", "4.4.0"),
 )
 
 
@@ -85,23 +89,23 @@ def main(*arguments: str) -> int:
     """Runs the tests on the named versions, of the named suite, or all; 1 where one failed."""
     names = [each for each in arguments if not each.startswith("-")]
     suites = [suite for suite in SUITES if f"--{suite.name}" in arguments]
-    files = MAIN if "--main" in arguments else FILES
     failed = False
     for release in () if suites else RELEASES:
         if not names or release.name in names:
+            files = MAIN if "--main" in arguments else release.files
             outcome = run(release, files)
             row = render_row(release, outcome, tests="main path" if files is MAIN else "all of these")
-            failed |= _record(release.name, row, outcome)
+            failed |= _record(row, outcome)
     for suite in suites or (() if arguments else SUITES):
         outcome = run_suite(suite)
-        failed |= _record(suite.name, render_suite_row(suite, outcome), outcome)
+        failed |= _record(render_suite_row(suite, outcome), outcome)
     return int(failed)
 
 
-def _record(name: str, row: str, outcome: Outcome) -> bool:
+def _record(row: str, outcome: Outcome) -> bool:
     """Writes a row into the page; whether a test failed, or none ran."""
     print(row, flush=True)
-    PAGE.write_text(with_row(PAGE.read_text(encoding="utf-8"), name, row), encoding="utf-8")
+    PAGE.write_text(with_row(PAGE.read_text(encoding="utf-8"), row), encoding="utf-8")
     return outcome.failed > 0 or not outcome.passed
 
 
@@ -145,7 +149,7 @@ def read_report(report: Path, seconds: float) -> Outcome:
 def render_row(release: SparkRelease, outcome: Outcome, *, tests: str) -> str:
     """The version's row of the page's table."""
     cells = (
-        *(release.pyspark, release.delta, platform.python_version(), tests),
+        *(release.pyspark, release.delta, release.scala, platform.python_version(), tests),
         *(str(outcome.passed), str(outcome.failed), str(outcome.skipped), f"{outcome.seconds:.0f} s"),
     )
     return f"| {' | '.join(cells)} |"
@@ -157,9 +161,10 @@ def render_suite_row(suite: Suite, outcome: Outcome) -> str:
     return f"| {' | '.join((suite.name, ', '.join(suite.packages), *counts))} |"
 
 
-def with_row(page: str, name: str, row: str) -> str:
-    """The page with the row of a version or a suite replaced."""
-    return _ROW.sub(lambda found: row if found[1] == name else found[0], page)
+def with_row(page: str, row: str) -> str:
+    """The page with the row of these versions or of this suite replaced."""
+    new = _ROW.match(row)
+    return _ROW.sub(lambda found: row if new and found.groups() == new.groups() else found[0], page)
 
 
 if __name__ == "__main__":

@@ -231,11 +231,11 @@ def keep_quarantined(
         quarantined = quarantined.filter(partitions.predicate)
     names = " ".join(f"WHEN {number} THEN {sqltext.text(name)}" for number, name in numbers.items())
     labelled = quarantined.selectExpr(
-        "* EXCEPT (" + TAKEN + ")",
+        "*",
         f"CASE {TAKEN} {names} END AS {RULE}",
         f"{sqltext.text(order.run)} AS {RUN}",
         f"{_label_sql(keys, order)} AS {PARTITION}",
-    )
+    ).drop(TAKEN)
     try:
         location = quarantine_of(order.asset)
         exists = not location.table or find_table(rows.sparkSession, location) is not None

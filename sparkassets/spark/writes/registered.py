@@ -63,4 +63,4 @@ def _with_new_columns(table_rows: DataFrame, rows: DataFrame) -> DataFrame:
 
     known = {name.lower() for name in table_rows.columns}
     added = (field for field in rows.schema if field.name.lower() not in known)
-    return table_rows.withColumns({field.name: sql.lit(None).cast(field.dataType) for field in added})
+    return table_rows.select("*", *(sql.lit(None).cast(field.dataType).alias(field.name) for field in added))
