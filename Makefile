@@ -17,7 +17,8 @@ made = $(shell test -x $(1)/bin/python || echo always)
 
 # Tests that hold for Spark and for Sail alike; those of tests/sail are of Sail alone.
 SAIL_TESTS := tests/sail tests/e2e/test_demo.py \
-	$(patsubst %,tests/integration/test_%.py,branches cases dbt_import examples publish reads upsert_contract)
+	$(patsubst %,tests/integration/test_%.py,branches cases dbt_import examples functions histories outlets \
+	outlets_published publish reads registered_writes target_contract upsert_contract upserts validations withholding writes)
 
 # The folders whose tests must pass where Spark is not installed.
 CORE_TESTS := $(wildcard tests/architecture tests/core tests/authoring tests/model tests/project tests/delta tests/sources tests/contracts tests/state tests/runtime tests/app tests/features tests/report tests/cli tests/testing tests/crash)
@@ -74,7 +75,7 @@ test-core: .venv-core/.ready
 
 test-sail: .venv/.ready
 	@echo '== tests with Sail'
-	@SPARKASSETS_ENGINE=sail .venv/bin/python -m pytest $(SAIL_TESTS)
+	@SPARKASSETS_ENGINE=sail .venv/bin/python -m pytest -m 'not deep' $(SAIL_TESTS)
 
 test-spark: java .venv/.ready
 	@echo '== tests with Spark'

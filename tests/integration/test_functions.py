@@ -119,6 +119,7 @@ def test_what_a_function_raises_has_the_line_of_the_file_and_may_be_tried_again(
     assert isinstance(error.__cause__, ConnectionError)
 
 
+@pytest.mark.spark_alone  # words its errors so
 def test_what_spark_refuses_within_a_function_is_one_line(engine, flights, tasks, tmp_path):
     folder = tasks("""
         def rows(flights):

@@ -74,6 +74,7 @@ def test_train_and_test_are_of_one_run(spark, tmp_path):
     assert runs(folder, "lake/train")[0] == runs(folder, "lake/test")[0] == again.run
 
 
+@pytest.mark.spark_alone  # computes outlets of one run together
 @pytest.mark.parametrize("commit", ["auto", deep("spark")])
 def test_rows_that_are_drawn_at_random_are_in_one_outlet(spark, tmp_path, commit):
     code = """
@@ -135,6 +136,7 @@ def test_what_is_wrong_with_one_outlet_is_written_to_none(spark, tmp_path, retur
     assert [event["asset"] for event in project.history.events()] == ["examples"]
 
 
+@pytest.mark.spark_alone  # takes |>
 @pytest.mark.parametrize("commit", ["auto", deep("spark")])
 def test_outlets_of_sql_by_day_and_a_table_that_vanishes(spark, tmp_path, commit):
     lake(tmp_path, days=3)

@@ -92,6 +92,7 @@ def test_a_rebuild_combines_with_nothing(root, spark):
     assert rows(root) == [("2025-01-01", 1, "ann", 11)]
 
 
+@pytest.mark.spark_alone  # adds columns to a table
 def test_a_column_that_the_table_lacks_is_null_in_its_rows(root, spark):
     (root / "assets/paid.yml").write_text(
         PAID.replace("columns: {day: string, id", "schema: evolve\ncolumns: {day: string, id")

@@ -88,6 +88,7 @@ class TestAtAPath(TargetContract):
         assert table.rows() == 1
 
 
+@pytest.mark.spark_alone  # commits itself
 @pytest.mark.parametrize("commit", ["spark"])
 @pytest.mark.parametrize("promised", WHERE_SPARK_COMMITS, ids=lambda each: each.__name__)
 def test_what_spark_commits(table, promised):
@@ -96,6 +97,7 @@ def test_what_spark_commits(table, promised):
 
 @pytest.mark.parametrize("commit", ["auto", "spark"])
 class TestWhoCommits:
+    @pytest.mark.spark_alone  # commits itself
     def test_it_is_committed_to_by_whom_the_asset_says(self, table, commit):
         CONTRACT.write(table, table.order())
         CONTRACT.write(table, table.order())

@@ -132,6 +132,7 @@ def test_what_a_run_remembered_that_never_committed_counts_for_nobody(engine, sp
     assert customers.names() == [(3, "c")]
 
 
+@pytest.mark.spark_alone  # shows its plan
 def test_a_merge_need_not_sort_the_table_unless_somebody_has_said_how_rows_are_joined(spark):
     from sparkassets.ports import CommitMarker
     from sparkassets.spark.upserts import key_merge
@@ -149,6 +150,7 @@ def test_a_merge_need_not_sort_the_table_unless_somebody_has_said_how_rows_are_j
     assert theirs.conf.get(key) == "1b"
 
 
+@pytest.mark.spark_alone  # takes RESTORE
 def test_a_table_that_is_restored_remembers_what_it_did_then(customers, spark):
     customers.run((1, "a", 1, "c"))
     customers.run((1, None, 9, "d"))
@@ -171,6 +173,7 @@ def test_much_that_is_remembered_is_kept_together(customers, monkeypatch):
     assert remembered.to_pyarrow_table().num_rows <= 7
 
 
+@pytest.mark.spark_alone  # calls Java
 def test_what_is_not_kept_longer_may_come_back(engine, spark, tmp_path):
     from sparkassets.core.instants import Duration
 
@@ -260,6 +263,7 @@ def test_a_column_that_is_not_there_is_named(engine, spark, tmp_path):
     assert "did you mean 'idd'?" in str(error.value)
 
 
+@pytest.mark.spark_alone  # words its errors so
 def test_a_condition_that_spark_cannot_resolve_is_named_with_its_place(engine, spark, tmp_path):
     options = {"delete_when": "_op = d", "condition_place": FileLocation("customers.yml", 4, 9)}
     made = Customers(engine, spark, tmp_path, "id int, _op string", **options)
@@ -267,6 +271,7 @@ def test_a_condition_that_spark_cannot_resolve_is_named_with_its_place(engine, s
         made.run((1, "u"))
 
 
+@pytest.mark.spark_alone  # adds columns to a table
 def test_the_columns_change_as_the_asset_lets_them(engine, spark, tmp_path):
     made = Customers(engine, spark, tmp_path, "id int, name string, _v int", schema_change="evolve", newest_by=("_v",))
     made.run((1, "a", 1), (2, "b", 1))

@@ -88,6 +88,7 @@ def test_an_inlet_that_breaks_its_rules_stops_the_work_of_its_partitions(spark, 
     assert told == ["orders: accepted(shop): 1 of 1 rows"]
 
 
+@pytest.mark.spark_alone  # shows its plan
 def test_what_is_asked_of_an_inlet_reads_the_columns_that_it_names_and_no_others(spark, tmp_path):
     """By what Spark says of its scans, in the order of the queries: the rules', then the run's."""
     asset = (
@@ -116,6 +117,7 @@ def test_declared_columns_of_a_table_of_others_are_a_contract(spark, tmp_path):
     assert "has_columns of orders: shop is STRING, not INT; has no column city" in run.error
 
 
+@pytest.mark.spark_alone  # has quarantine
 def test_foreign_keys_and_registered_checks_take_rows_away(spark, tmp_path, monkeypatch):
     asset = (
         "asset: checked\npartition: {by: day, column: day}\nvalidations:\n"
@@ -143,6 +145,7 @@ def test_foreign_keys_and_registered_checks_take_rows_away(spark, tmp_path, monk
     assert [(each.outcome, each.failing) for each in verdicts] == [("warned", 2)]
 
 
+@pytest.mark.spark_alone  # words its errors so
 @pytest.mark.parametrize(
     ("rule", "message"),
     [

@@ -307,6 +307,7 @@ def test_accepted_partitions_are_published_and_say_so(spark, engine, tmp_path):
     assert len(seen(spark, made)) == len(POISONED)
 
 
+@pytest.mark.spark_alone  # takes `INTERVAL 5 HOURS AS`
 def test_files_that_hold_withheld_partitions_and_others_are_parted(spark, engine, tmp_path):
     """Days of a timestamp share files: of old ones, and of those that are staged."""
     made = table("t", tmp_path, by="day", rules=(NOT_NULL,))
@@ -335,6 +336,7 @@ def test_what_came_out_as_it_was_is_told_beside_what_is_withheld(spark, engine, 
     assert seen(spark, made) == [1, 2, 3, 4, 5, 60]
 
 
+@pytest.mark.spark_alone  # words its errors so
 @pytest.mark.parametrize(
     "rule",
     [
@@ -386,6 +388,7 @@ def passes(
     return sum(number > before for number in queries(spark))
 
 
+@pytest.mark.spark_alone  # counts its jobs
 @pytest.mark.parametrize(
     "write", [None, UpsertWrite(("place",)), deep(UpsertWrite(("place",), newest_by=("n",)))], ids=str
 )
@@ -416,6 +419,7 @@ def test_rules_cost_one_query_however_rows_land_and_these_are_staged_once(spark,
     assert {name: count - bare for name, count in taken.items()} == {"one": 1, "three": 1, "unique": 2}
 
 
+@pytest.mark.spark_alone  # counts its jobs
 def test_rows_of_one_partition_are_measured_by_the_write_and_only_uniqueness_takes_a_query(spark, engine, tmp_path):
     unique = ValidationRule("unique(place)", UniqueCheck(("place",)))
     taken = {}
@@ -457,6 +461,7 @@ def test_a_write_measures_what_a_query_measures(engine, tmp_path, monkeypatch, l
     assert judged[0].verdicts
 
 
+@pytest.mark.spark_alone  # names the rule
 @pytest.mark.parametrize("condition", ["1 / (n - 1) > 0", "CAST(s AS INT) > 0"])
 def test_a_condition_that_fails_while_rows_are_written_names_its_rule(spark, tmp_path, condition):
     engine = SparkEngine(orders.project(), spark.newSession())  # in which Spark 3.5 lets it be NULL
@@ -466,6 +471,7 @@ def test_a_condition_that_fails_while_rows_are_written_names_its_rule(spark, tmp
     assert not DeltaTable.is_deltatable(made.storage.path)
 
 
+@pytest.mark.spark_alone  # counts its jobs
 def test_rows_are_compared_with_those_before_only_where_there_are_as_many(spark, engine, tmp_path):
     """A query of its own, as it reads the rows before as well; of a partition with more or fewer rows there is none."""
     made = table("t", tmp_path, by="day", rules=(NOT_NULL,), unchanged="skip")
@@ -479,6 +485,7 @@ def test_rows_are_compared_with_those_before_only_where_there_are_as_many(spark,
         assert passes(spark, engine, made, lines, known_position=told) == bare + compared
 
 
+@pytest.mark.spark_alone  # has quarantine
 def test_what_is_judged_of_an_upsert_lands_without_what_is_withheld_taken_away_or_late(spark, engine, tmp_path):
     """Of the files that were judged nothing is chosen again: not by keys, and not by what deletes."""
     range_ = ValidationRule("range(n)", RangeCheck("n", Decimal(0), Decimal(9)), severity="quarantine")

@@ -38,6 +38,7 @@ def test_rows_of_other_partitions_that_delta_copies_are_not_those_of_the_run(eng
     assert (counts["rows"], counts["deleted"], counts["copied"]) == (2, 2, 4)
 
 
+@pytest.mark.spark_alone  # makes such a clone
 def test_a_shallow_clone_is_a_target_as_any_other(engine, spark, flights, tmp_path):
     daily = table("daily", tmp_path, by="day", **sql(COPY, "flights"))
     spark.sql(f"CREATE TABLE delta.`{daily.storage.path}` SHALLOW CLONE delta.`{flights.storage.path}`")
@@ -58,6 +59,7 @@ def test_a_partition_that_has_no_rows_any_more_is_emptied(engine, spark, flights
     assert rows(spark, daily) == [(date(2013, 1, 1), 20)]
 
 
+@pytest.mark.spark_alone  # has literals that may be NULL in a table that the test writes
 @pytest.mark.parametrize("there", [False, True], ids=["new table", "table there"])
 def test_rows_outside_the_partitions_are_named_and_nothing_is_written(engine, spark, flights, tmp_path, there):
     query = f"{DAILY} UNION ALL SELECT NULL, 1"
@@ -77,6 +79,7 @@ def test_rows_outside_the_partitions_are_named_and_nothing_is_written(engine, sp
     assert not there or rows(spark, daily) == [(date(2013, 1, 2), 7)]
 
 
+@pytest.mark.spark_alone  # gives an instant for date_trunc of a date
 def test_an_instant_outside_the_partitions_is_told_in_their_zone(engine, tmp_path):
     query = "SELECT date_trunc('month', DATE'2026-01-05') AS month"
     monthly = table("monthly", tmp_path, by="month", zone="America/New_York", column="month", **sql(query))
@@ -136,6 +139,7 @@ def test_a_new_table_is_laid_out_by_days_and_coarser(engine, tmp_path, by, query
     assert DeltaTable(daily.storage.path).metadata().partition_columns == layout
 
 
+@pytest.mark.spark_alone  # has literals that may be NULL in a table that the test writes
 def test_the_layout_of_an_existing_table_is_kept(engine, spark, flights, tmp_path):
     daily = table("daily", tmp_path, by="day", **sql(COPY, "flights"))
     frame = spark.sql("SELECT DATE'2013-01-09' AS day, 'LGA' AS origin, 1 AS delay")
@@ -213,6 +217,7 @@ def test_a_partition_column_that_cannot_hold_the_partition_is_refused(engine, tm
     )
 
 
+@pytest.mark.spark_alone  # has literals that may be NULL in a table that the test writes
 def test_a_failed_run_leaves_schema_and_rows_as_they_were(engine, spark, flights, tmp_path):
     query = "SELECT day, CAST(replace(origin, 'JFK', 'EWR') AS INT) AS delay FROM {{ inlets.flights }}"
     daily = table("daily", tmp_path, by="day", **sql(query, "flights"))

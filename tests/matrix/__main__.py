@@ -7,11 +7,9 @@ main path alone, as continuous integration does at every change; ``--airflow`` a
 from __future__ import annotations
 
 import os
-import platform
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
@@ -77,12 +75,11 @@ RELEASES: Final = (
 
 @frozen
 class Outcome:
-    """How many tests passed, failed and were skipped, and in how many seconds."""
+    """How many tests passed, failed and were skipped."""
 
     passed: int
     failed: int
     skipped: int
-    seconds: float
 
 
 def main(*arguments: str) -> int:
@@ -130,34 +127,33 @@ def run_suite(suite: Suite) -> Outcome:
 def _run_tests(python: str, report: Path, *arguments: str) -> Outcome:
     report.unlink(missing_ok=True)
     command = [python, "-m", "pytest", "-q", "-m", "not crash and not deep"]
-    began = time.monotonic()
     subprocess.run([*command, f"--junitxml={report}", *arguments], cwd=ROOT, check=False)
-    return read_report(report, time.monotonic() - began)
+    return read_report(report)
 
 
-def read_report(report: Path, seconds: float) -> Outcome:
+def read_report(report: Path) -> Outcome:
     """What a JUnit report counts; no tests where there is none."""
     if not report.exists():
-        return Outcome(0, 0, 0, seconds)
+        return Outcome(0, 0, 0)
     suites = list(ET.parse(report).iter("testsuite"))  # noqa: S314 - pytest wrote it just now
     tests, failures, errors, skipped = (
         sum(int(suite.get(name, 0)) for suite in suites) for name in ("tests", "failures", "errors", "skipped")
     )
-    return Outcome(tests - failures - errors - skipped, failures + errors, skipped, seconds)
+    return Outcome(tests - failures - errors - skipped, failures + errors, skipped)
 
 
 def render_row(release: SparkRelease, outcome: Outcome, *, tests: str) -> str:
     """The version's row of the page's table."""
     cells = (
-        *(release.pyspark, release.delta, release.scala, platform.python_version(), tests),
-        *(str(outcome.passed), str(outcome.failed), str(outcome.skipped), f"{outcome.seconds:.0f} s"),
+        *(release.pyspark, release.delta, release.scala, tests),
+        *(str(outcome.passed), str(outcome.failed), str(outcome.skipped)),
     )
     return f"| {' | '.join(cells)} |"
 
 
 def render_suite_row(suite: Suite, outcome: Outcome) -> str:
     """The suite's row of the page's table."""
-    counts = (str(outcome.passed), str(outcome.failed), str(outcome.skipped), f"{outcome.seconds:.0f} s")
+    counts = (str(outcome.passed), str(outcome.failed), str(outcome.skipped))
     return f"| {' | '.join((suite.name, ', '.join(suite.packages), *counts))} |"
 
 
