@@ -165,7 +165,8 @@ def test_all_settings_of_a_session_are_read_in_a_few_calls_of_its_jvm(spark, mon
     commands = []
 
     def record_command(client, command, *args, **kwargs):
-        commands.append(command)
+        if not command.startswith("m\n"):  # by which py4j lets go of garbage
+            commands.append(command)
         return send(client, command, *args, **kwargs)
 
     send = JavaClient.send_command
