@@ -443,7 +443,8 @@ class AssetFile(StrictMap):
     @property
     def known_types(self) -> dict[str, str]:
         """The Spark SQL type of each column that has one."""
-        return {name: each.type for name, each in self.column_maps.items() if each.type is not None}
+        types = {name: each if isinstance(each, str) else each.type for name, each in self.columns.items()}
+        return {name: each for name, each in types.items() if each is not None}
 
     @property
     def types(self) -> dict[str, str]:
@@ -454,4 +455,4 @@ class AssetFile(StrictMap):
     @property
     def private(self) -> frozenset[str]:
         """The columns whose values are not shown."""
-        return frozenset(name for name, each in self.column_maps.items() if each.pii)
+        return frozenset(name for name, each in self.columns.items() if not isinstance(each, str) and each.pii)
