@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.definitions.definition import MOST_TEXT
-from sparkassets.core.query_text import normal_form
+from sparkassets.core.query_text import executable_form, normal_form
 from tests.core.spec.in_memory import one
 
 QUERIES = (
@@ -175,3 +175,9 @@ class TestDefinition:
         assert all(len(each.parts["params.p"]) < 250 for each in long)
         assert long[0].id != long[1].id
         assert long[0].parts != long[1].parts
+
+
+@pytest.mark.parametrize("query", [*QUERIES, "SELECT a <=> b, c <> -1, d || e, f(g, x -> x >= 1) FROM t WHERE h != 1"])
+def test_the_executable_form_has_the_same_normal_form(query):
+    form = normal_form(query)
+    assert normal_form(executable_form(form)) == form
