@@ -3,13 +3,14 @@
 They show present rows: a view of a pinned version fails once the base's table has been through VACUUM. The branch's own
 tables are shown by views as well, not registered as tables: so one statement puts an asset's own table in the place of
 the base's, and nothing but views is ever dropped. A property marks what was made for the branch; what lacks it is
-somebody else's and stays. Every step looks first and is harmless twice, so a killed update is completed by the next.
+somebody else's and stays. Every step looks first and is harmless twice, so a killed update is completed by the next,
+and what another driver has done meanwhile is no error.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.table_names import format_table_name, quote_table_name
@@ -17,7 +18,7 @@ from sparkassets.frozen import frozen
 from sparkassets.ports.views import BranchViews, ShownTable
 from sparkassets.spark import sqltext
 from sparkassets.spark.failures import error_condition, error_mentions, first_line
-from sparkassets.spark.open_tables import NO_SCHEMA
+from sparkassets.spark.open_tables import MISSING_TABLE, NO_SCHEMA
 from sparkassets.spark.table_locations import table_sql
 
 if TYPE_CHECKING:
@@ -65,44 +66,54 @@ class _SchemaViews:
         if present is None and not wanted:
             return []
         if present is None:
-            properties = self._format_properties({BRANCH_PROPERTY: self.views.mark})
-            self._execute(f"CREATE SCHEMA IF NOT EXISTS {quote_table_name(self.schema)} WITH DBPROPERTIES {properties}")
+            mark = _format_properties({BRANCH_PROPERTY: self.views.mark})
+            self._execute(f"CREATE SCHEMA IF NOT EXISTS {quote_table_name(self.schema)} WITH DBPROPERTIES {mark}")
             present = set()
-        for name in present - {name.lower() for name in wanted}:
-            if self._read_properties(name).get(BRANCH_PROPERTY) == self.views.mark:
-                self._execute(f"DROP VIEW IF EXISTS {self._quote(name)}")
+        self._drop_views(present.difference(map(str.lower, wanted)))
         if not wanted:
             self._drop_schema()
-        problems = (self._show(name, shown, exists=name.lower() in present) for name, shown in wanted.items())
-        return [problem for problem in problems if problem]
+        problems = [self._show(name, shown, exists=name.lower() in present) for name, shown in wanted.items()]
+        return list(filter(None, problems))
+
+    def _drop_views(self, names: Collection[str]) -> None:
+        """Drops the branch's views of these names."""
+        for name in names:
+            if self._read_properties(name).get(BRANCH_PROPERTY) == self.views.mark:
+                self._execute(f"DROP VIEW IF EXISTS {self._quote(name)}")
 
     def _show(self, name: str, shown: ShownTable, *, exists: bool) -> str:
         """Makes the view of that name; returns why it cannot, empty if it could."""
-        properties = self._read_properties(name) if exists else {}
+        properties, view, problem = self._read_properties(name) if exists else {}, self._quote(name), ""
         if exists and properties.get(BRANCH_PROPERTY) != self.views.mark:
             return self._describe_other(name)
         if properties.get(_VERSION_PROPERTY) == shown.version:
             return ""
-        wanted = self._format_properties({BRANCH_PROPERTY: self.views.mark, _VERSION_PROPERTY: shown.version})
-        create = "CREATE OR REPLACE VIEW" if exists else "CREATE VIEW IF NOT EXISTS"
+        version = {_VERSION_PROPERTY: shown.version}
+        rows = f"SELECT * FROM {table_sql(shown.location)}"  # noqa: S608  quoted
         try:
-            rows = f"SELECT * FROM {table_sql(shown.location)}"  # noqa: S608  quoted
-            self._execute(f"{create} {self._quote(name)} TBLPROPERTIES {wanted} AS {rows}")
-            is_own = self._read_properties(name).get(BRANCH_PROPERTY) == self.views.mark
+            if exists:  # CREATE OR REPLACE drops the view first
+                self._execute(f"ALTER VIEW {view} AS {rows}")
+                self._execute(f"ALTER VIEW {view} SET TBLPROPERTIES {_format_properties(version)}")
+            else:
+                made = _format_properties({BRANCH_PROPERTY: self.views.mark, **version})
+                self._execute(f"CREATE VIEW IF NOT EXISTS {view} TBLPROPERTIES {made} AS {rows}")
         except Exception as error:  # noqa: BLE001  such as a table that was dropped; others may have views
-            return f"the view {format_table_name((*self.schema, name))}: {first_line(error)}"
-        return "" if is_own else self._describe_other(name)
+            problem = f"the view {format_table_name((*self.schema, name))}: {first_line(error)}"
+        properties = self._read_properties(name)
+        if properties.get(BRANCH_PROPERTY) != self.views.mark:
+            return problem or self._describe_other(name)
+        return "" if properties.get(_VERSION_PROPERTY) == shown.version else problem  # another driver may have made it
 
     def _describe_other(self, name: str) -> str:
         return f"{format_table_name((*self.schema, name))} is not a view of the branch, and stays as it is"
 
     def _drop_schema(self) -> None:
         """Drops the schema, if it was made for the branch and nothing else is in it."""
-        rows = self._execute(f"DESCRIBE SCHEMA EXTENDED {quote_table_name(self.schema)}")
-        if not any(f"({BRANCH_PROPERTY},{self.views.mark})" in str(row[1]) for row in rows):
-            return
+        schema = quote_table_name(self.schema)
         try:
-            self._execute(f"DROP SCHEMA {quote_table_name(self.schema)}")
+            rows = self._execute(f"DESCRIBE SCHEMA EXTENDED {schema}")
+            if any(f"({BRANCH_PROPERTY},{self.views.mark})" in str(row[1]) for row in rows):
+                self._execute(f"DROP SCHEMA {schema}")
         except Exception as error:
             if error_condition(error) not in (*NO_SCHEMA, "SCHEMA_NOT_EMPTY"):
                 raise
@@ -118,14 +129,22 @@ class _SchemaViews:
         return {row["viewName"].lower() for row in rows if not row["isTemporary"]}
 
     def _read_properties(self, name: str) -> dict[str, str]:
-        return {row["key"]: row["value"] for row in self._execute(f"SHOW TBLPROPERTIES {self._quote(name)}")}
+        """The properties of the view or table of that name; none where there is none."""
+        try:
+            rows = self._execute(f"SHOW TBLPROPERTIES {self._quote(name)}")
+        except Exception as error:
+            if error_condition(error) in MISSING_TABLE:
+                return {}
+            raise
+        return {row["key"]: row["value"] for row in rows}
 
     def _quote(self, name: str) -> str:
         return quote_table_name((*self.schema, name))
 
-    def _format_properties(self, properties: Mapping[str, str]) -> str:
-        return f"({', '.join(f'{sqltext.text(key)} = {sqltext.text(value)}' for key, value in properties.items())})"
-
     def _execute(self, statement: str) -> Sequence[Row]:
         rows: list[Row] = self.session.sql(statement).collect()
         return rows
+
+
+def _format_properties(properties: Mapping[str, str]) -> str:
+    return f"({', '.join(f'{sqltext.text(key)} = {sqltext.text(value)}' for key, value in properties.items())})"

@@ -36,7 +36,7 @@ _MISREAD_CHARACTERS = {
 }
 MOST_FENCES = 64
 """A table with more commits than this is assumed to hold more than fences."""
-_MISSING_CONDITIONS: Final = ("TABLE_OR_VIEW_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE")
+MISSING_TABLE: Final = ("TABLE_OR_VIEW_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE")
 NO_SCHEMA: Final = ("SCHEMA_NOT_FOUND", "NO_SUCH_CATALOG", "CATALOG_NOT_FOUND")
 _VIEW_CONDITIONS: Final = ("EXPECT_TABLE_NOT_VIEW", "DELTA_CANNOT_DESCRIBE_VIEW_HISTORY")
 _SELF_FILLING: Final = {"identityColumns": "identity columns", "generatedColumns": "generated columns"}
@@ -311,7 +311,7 @@ def _raise_unless_missing(error: Exception, session: SparkSession, location: Sto
         SourceError: Otherwise.
     """
     name, condition = location.display_text, error_condition(error)
-    if condition in _MISSING_CONDITIONS:
+    if condition in MISSING_TABLE:
         return
     if condition in NO_SCHEMA:
         hint = f"CREATE SCHEMA {'.'.join(location.table[:-1])}, or correct the name"

@@ -16,7 +16,7 @@ from sparkassets.cli.output import Terminal, print_json
 @project_option
 @json_option
 def command(folder: Path, name: str, as_json: bool) -> int:
-    """Delete branch NAME and its tables; promoted rows stay in the base.
+    """Delete branch NAME, its tables and views; promoted rows stay in the base.
 
     Refused while a run is in progress in the branch or a promotion is unfinished. If it is killed, run it again.
     """
