@@ -1,4 +1,5 @@
 import json
+from functools import cache
 
 import pytest
 
@@ -44,10 +45,15 @@ def test_the_same_at_every_call():
     assert json.dumps(json_schema()) == json.dumps(json_schema())
 
 
-def errors_in(document):
+@cache
+def validator():
     validators = pytest.importorskip("jsonschema", reason="a validator of JSON Schema is not installed")
     validators.Draft202012Validator.check_schema(json_schema())
-    return [error.message for error in validators.Draft202012Validator(json_schema()).iter_errors(document)]
+    return validators.Draft202012Validator(json_schema())
+
+
+def errors_in(document):
+    return [error.message for error in validator().iter_errors(document)]
 
 
 @pytest.mark.parametrize(
