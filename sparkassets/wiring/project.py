@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -11,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from sparkassets.app.adapters import Adapters
-from sparkassets.authoring.packages import forget_changed_packages
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.storage_overlaps import catalog_schema
 from sparkassets.core.variables import VariableLookup, merge_requested
@@ -92,7 +92,12 @@ class Project(OpenProject):
             InputError: There is no project, or no such profile, or nothing names one of the variables.
         """
         variables = merge_requested(os.environ if env is None else env, profile=profile, given=variables or {})
-        forget_changed_packages()
+        if (
+            "sparkassets.authoring.packages" in sys.modules
+        ):  # else nothing was imported by it, and a plan needs none of it
+            from sparkassets.authoring.packages import forget_changed_packages
+
+            forget_changed_packages()
         spec = load_project(Path(folder), variables, cache=find_cache_folder())
         return cls(_with_stored_columns(spec, Path(folder), variables) if tables else spec, sinks=sinks, env=variables)
 
