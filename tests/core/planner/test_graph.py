@@ -24,6 +24,17 @@ def test_what_runs_first_is_named():
     assert story.waits("b") == ["waits for a 2025-01-01..2025-01-02, which runs first"]
 
 
+def test_what_only_time_runs_does_not_wait_for_what_runs_first():
+    monthly = timed("0 0 15 * *", start=at("2025-01-01"))
+    story = Story(project(source("s"), asset("a", "s"), asset("r", "a", by=None, schedule=monthly)), now="2025-02-20")
+    story.observed("s", "2025-01-01..2025-01-02")
+    assert story.waits("r") == ["waits for a 2025-01-01..2025-01-02, which runs first"]
+    assert names(story.run_all()) == ["a", "r"]
+    story.observed("s", "2025-01-02")
+    assert story.waits("r") == ["0 0 15 * *: not before 2025-03-15T00:00Z"]
+    assert names(story.run_all()) == ["a"]
+
+
 def test_descendants_of_a_failure_wait_and_say_for_what():
     story = Story(project(source("s"), asset("a", "s"), asset("b", "a"), asset("c", "b"), asset("r", "c", by=None)))
     story.observed("s", "2025-01-01..2025-01-02")

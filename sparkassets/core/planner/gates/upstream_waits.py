@@ -130,12 +130,10 @@ def _wait_runs(case: DecisionInput, progress: DecisionProgress) -> DecisionProgr
     )
     if coming_input is None and progress.due:
         coming_input = next(iter(_ignored_updates(case.context, case.asset)), None)
-    if coming_input is None:
+    if coming_input is None or not (progress.due or case.asset.schedule.condition is not None):
         return progress
-    will_run = bool(progress.due) or case.asset.schedule.condition is not None
     wait = Waiting(name, f"waits for {_name_first_runs(case.context, *coming_input)}")
-    awaited, coming = ((wait,), EVERYTHING) if will_run else ((), NOTHING)
-    return DecisionProgress(due=progress.due, waiting=(wait,), awaited=awaited, coming=coming)
+    return DecisionProgress(due=progress.due, waiting=(wait,), awaited=(wait,), coming=EVERYTHING)
 
 
 def _decision_of(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> AssetDecision:
