@@ -27,8 +27,10 @@ from sparkassets.testing.time_tests import run_times
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from sparkassets.spark.computation import SparkComputation
     from sparkassets.spark.inlet_reader import ReadInlets
     from sparkassets.spark.self_writing import SelfWritingComputation
+    from sparkassets.spark.validation import RowRules
 
 
 def run_cases(
@@ -133,7 +135,7 @@ class RowTests:
         """
         from sparkassets.spark.computation import computation_for
         from sparkassets.spark.self_writing import SelfWritingComputation
-        from sparkassets.spark.targets.judged_rows import find_rules, judge_rows
+        from sparkassets.spark.targets.judged_rows import find_rules
         from sparkassets.spark.targets.staging_layout import mark_taken
         from sparkassets.spark.validation import STAYS, TAKEN
 
@@ -151,7 +153,7 @@ class RowTests:
             if asked is not None:
                 apart = mark_taken(rows, asked)
                 rows = rows if apart is None else apart
-                judgement = judgement.merge(judge_rows(each, asked, rows))
+                judgement = judgement.merge(_judge_landing(computation, asked))
             frames[each.asset.name] = rows.filter(f"{TAKEN} = {STAYS}").drop(TAKEN) if TAKEN in rows.columns else rows
         if judgement.withheld:
             frames = {
@@ -284,6 +286,29 @@ class RowTests:
             [each.asDict(recursive=True) for each in wanted], came, tolerance=case.expected.tolerance
         )
         return f"{name}: {told}" if told else ""
+
+
+def _judge_landing(computation: SparkComputation, rules: RowRules) -> RunJudgement:
+    """What rules decide of the rows that would land, which a run judges: of an upsert the newest row of each key.
+
+    Raises:
+        RunError: A row cannot land.
+    """
+    from sparkassets.spark.targets.judged_rows import judge_rows
+    from sparkassets.spark.targets.staging_layout import mark_taken
+    from sparkassets.spark.writes import choose_judged_rows
+
+    chosen, planned = choose_judged_rows(computation.order, computation.frame, schema=computation.schema)
+    rows = chosen.rows
+    if chosen.delete_condition is not None:
+        rows = rows.filter(f"NOT {chosen.delete_condition}").drop(chosen.delete_condition)
+    marked = mark_taken(rows, rules)
+    try:
+        return judge_rows(computation.order, rules, rows if marked is None else marked)
+    except SparkAssetsError:
+        raise
+    except Exception as error:
+        raise planned.explain_error(error) from error
 
 
 def _compare_columns(expected: Sequence[str], found: Sequence[str], *, only: bool) -> str:

@@ -44,6 +44,13 @@ inlets: {orders: {read: {after: day}}}
 strategy: latest_only
 sql: SELECT * FROM {{ inlets.orders }}
 ---
+asset: newest
+write: {upsert: {keys: [id], newest_by: day, delete_when: amount IS NULL}}
+inlets: {orders: {read: {after: day}}}
+strategy: latest_only
+validations: [{unique: [id]}, {range: {amount: {min: 0}}}, {not_null: [amount]}]
+sql: SELECT * FROM {{ inlets.orders }}
+---
 asset: priced
 sql: SELECT p.id, p.price, current_date() > DATE'2000-01-01' AS late FROM {{ inlets.prices }} p
 ---
@@ -106,6 +113,15 @@ asset: changed
 given:
   orders: [{{day: 2025-01-01, id: 1, amount: 5}}, {{day: 2025-01-02, id: 1, amount: 6}}]
 expect: [{{id: 1, amount: 5}}, {{id: 1, amount: 6}}]
+---
+test: the newest rows alone are judged
+asset: newest
+given:
+  orders:
+    - {{day: 2025-01-01, id: 1, amount: -5}}
+    - {{day: 2025-01-02, id: 1, amount: 6}}
+    - {{day: 2025-01-02, id: 2, amount: null}}
+expect: [{{id: 1, amount: -5}}, {{id: 1, amount: 6}}, {{id: 2, amount: null}}]
 ---
 test: times with an offset
 asset: priced
@@ -193,6 +209,7 @@ def test_rows(spark, folder):
     passing = ["of its partition alone", "with other params", "above the watermark", "types by their values"]
     passing += [
         "of an upsert",
+        "the newest rows alone are judged",
         "times with an offset",
         "columns that are not there",
         "outlets",
