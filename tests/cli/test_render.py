@@ -17,9 +17,9 @@ SHOP = project(source("flights"), asset("delays", "flights"), asset("report", "d
 
 @pytest.fixture
 def story():
-    told = Story(SHOP, now="2025-01-09")
-    told.observed("flights", "2025-01-01..2025-01-03", "2025-01-06")
-    return told
+    story = Story(SHOP, now="2025-01-09")
+    story.observed("flights", "2025-01-01..2025-01-03", "2025-01-06")
+    return story
 
 
 def shown(function, value, **terminal):

@@ -94,61 +94,61 @@ def _definition(each: AssetSpec) -> AssetDefinition | None:
     return None if each.source is not None or each.maker else AssetDefinition.build(text=f"SELECT 1 AS {each.name}")
 
 
-def story() -> Story:
+def make_story() -> Story:
     """What happened to it."""
-    told = Story(project(*assets()), now="2025-03-12T07:30:00")
-    told.clock = "2025-03-01T06:00:00"
-    told.observed("airports", version=1)
-    told.observed("weather", "2025-01-01..2025-03-09")
-    told.observed("flights", "2025-01-01..2025-02-28")
+    story = Story(project(*assets()), now="2025-03-12T07:30:00")
+    story.clock = "2025-03-01T06:00:00"
+    story.observed("airports", version=1)
+    story.observed("weather", "2025-01-01..2025-03-09")
+    story.observed("flights", "2025-01-01..2025-02-28")
     for region in REGIONS:
-        told.observed("sales", f"2025-01-01..2025-02-28,{region}")
-    _work(told)
+        story.observed("sales", f"2025-01-01..2025-02-28,{region}")
+    _work(story)
     for day in range(1, 11):
-        told.clock = f"2025-03-{day + 1:02}T06:{day:02}:00"
-        told.observed("flights", f"2025-03-{day:02}")
+        story.clock = f"2025-03-{day + 1:02}T06:{day:02}:00"
+        story.observed("flights", f"2025-03-{day:02}")
         for region in REGIONS[: 8 if day < 9 else 5]:
-            told.observed("sales", f"2025-03-{day:02},{region}")
-        _work(told, fail={"regional_sales"} if day == 8 else set())
-    told.clock = "2025-03-12T06:40:00"
-    told.observed("flights", "2025-02-03..2025-02-05")
-    told.observed("sales", "2025-01-20,fr")
-    spec = told.project.assets["regional_sales"]
+            story.observed("sales", f"2025-03-{day:02},{region}")
+        _work(story, fail={"regional_sales"} if day == 8 else set())
+    story.clock = "2025-03-12T06:40:00"
+    story.observed("flights", "2025-02-03..2025-02-05")
+    story.observed("sales", "2025-01-20,fr")
+    spec = story.project.assets["regional_sales"]
     skipped = spec.partitioning.parse("2025-01-01..2025-01-03,pt")
-    told.add(MarkEntry("regional_sales", spec.uri, "skip", skipped, f"closed {MARKUP}", "ann"))
-    run = next(run for run in told.plan().runs if run.asset == "daily_delays")
-    told.claim(run)
-    return told
+    story.add(MarkEntry("regional_sales", spec.uri, "skip", skipped, f"closed {MARKUP}", "ann"))
+    run = next(run for run in story.plan().runs if run.asset == "daily_delays")
+    story.claim(run)
+    return story
 
 
-def _work(told: Story, *, fail: set[str] = frozenset()) -> None:
+def _work(story: Story, *, fail: set[str] = frozenset()) -> None:
     """Runs what is due, each for a while; of what is to fail the first run fails."""
     failing, minute = set(fail), 0
-    while runs := [run for run in told.plan(invocation="i").runs if run.asset != "pay_report"]:
-        begin = from_unix(at(told.clock)).replace(second=0)
+    while runs := [run for run in story.plan(invocation="i").runs if run.asset != "pay_report"]:
+        begin = from_unix(at(story.clock)).replace(second=0)
         for run in runs[:4]:
             minute += 1
             assert minute < 100, f"never idle: {run}"
-            told.clock = begin.isoformat()
-            judge = told.project.judge_of(told.project.assets[run.asset])  # as a driver claims it
-            claim = told.claim(replace(run, request=replace(run.request, judge=judge)))
+            story.clock = begin.isoformat()
+            judge = story.project.judge_of(story.project.assets[run.asset])  # as a driver claims it
+            claim = story.claim(replace(run, request=replace(run.request, judge=judge)))
             seconds = 20 + 13 * (claim % 7)
-            told.clock = from_unix(to_unix(begin) + seconds).isoformat()
+            story.clock = from_unix(to_unix(begin) + seconds).isoformat()
             if run.asset in failing:
                 failing.discard(run.asset)
-                told.fail(run.asset, claim, error=f"[DIVIDE_BY_ZERO] Division by zero; see {SECRET} {MARKUP}")
+                story.fail(run.asset, claim, error=f"[DIVIDE_BY_ZERO] Division by zero; see {SECRET} {MARKUP}")
             else:
                 rows = {"rows": 1000 * (claim % 9) + 7}
-                judged = _judged(told, run) if run.asset == "regional_sales" else {}
-                told.succeed(run.asset, claim, version=claim, seconds=float(seconds), extra=rows, **judged)
-        told.clock = from_unix(to_unix(begin) + 75).isoformat()
+                judged = _judged(story, run) if run.asset == "regional_sales" else {}
+                story.succeed(run.asset, claim, version=claim, seconds=float(seconds), extra=rows, **judged)
+        story.clock = from_unix(to_unix(begin) + 75).isoformat()
 
 
-def _judged(told: Story, run: PlannedRun) -> dict[str, Any]:
+def _judged(story: Story, run: PlannedRun) -> dict[str, Any]:
     """What the rules say of a run: amounts lack in Poland on one day, discounts are odd now and then."""
     partitions = run.partitions
-    bad = partitions & told.project.assets["regional_sales"].partitioning.parse("2025-03-05,pl")
-    odd = len(told.entries) % 3
+    bad = partitions & story.project.assets["regional_sales"].partitioning.parse("2025-03-05,pl")
+    odd = len(story.entries) % 3
     rows = ({"day": "2025-03-05", "region": "pl", "amount": "NULL", "buyer": "•••"}, {"amount": MARKUP, "buyer": "•••"})
     verdicts = [
         RuleVerdict("not_null(amount)", "fail", "passed", partitions - bad, checked=900),
@@ -160,18 +160,18 @@ def _judged(told: Story, run: PlannedRun) -> dict[str, Any]:
     return {"withheld": bad, "verdicts": tuple(verdicts)}
 
 
-def past(told: Story) -> ReportHistory:
-    rows = [row for row in told.rows if row.kind in KINDS]
+def past(story: Story) -> ReportHistory:
+    rows = [row for row in story.rows if row.kind in KINDS]
     return ReportHistory.from_entries([from_row(row) for row in rows], whole=True)
 
 
 def report(told: Story | None = None) -> ReportDocuments:
     """The report of the demo."""
-    told = told or story()
+    told = told or make_story()
     context = told.context()
     return build_report(context, make_plan(context), past(told))
 
 
-def site(folder: Path, told: Story | None = None) -> WrittenSite:
+def site(folder: Path, story: Story | None = None) -> WrittenSite:
     """The site of the demo, in a folder."""
-    return write_site(report(told), str(folder))
+    return write_site(report(story), str(folder))

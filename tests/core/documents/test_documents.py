@@ -24,12 +24,12 @@ from tests.builders import Story, asset, at, days, project, source
 
 @pytest.fixture
 def story():
-    told = Story(
+    story = Story(
         project(source("flights"), asset("delays", "flights"), asset("report", "delays", by=None)),
         now="2025-01-09T06:00Z",
     )
-    told.observed("flights", "2025-01-01..2025-01-03", "2025-01-06", extra={"files": 4})
-    return told
+    story.observed("flights", "2025-01-01..2025-01-03", "2025-01-06", extra={"files": 4})
+    return story
 
 
 def test_a_plan(story):

@@ -49,67 +49,67 @@ class Told(Story):
         return [(each.kind, each.asset, each.partitions, each.text) for each in found]
 
 
-def story():
+def make_story():
     return Told(project(source("s"), asset("a", "s", notify=(RULE,)), asset("b", "a", notify=(RULE,), owner="ann")))
 
 
 def test_a_failure_is_told_once_for_as_long_as_it_lasts_and_then_that_it_is_over():
-    told = story()
-    told.tried("one", "a", "2025-01-01..2025-01-02", error="no port 53422")
-    assert told.ends("one") == [("failure", "a", "2025-01-01..2025-01-02", "no port 53422")]
-    told.tried("two", "a", "2025-01-01..2025-01-03", error="no port 41")
-    assert told.ends("two") == [("failure", "a", "2025-01-03", "no port 41")]
-    told.tried("three", "a", "2025-01-01..2025-01-03", error="another")
-    assert told.ends("three") == [("failure", "a", "2025-01-01..2025-01-03", "another")]
-    told.tried("four", "a", "2025-01-02")
-    assert told.ends("four") == [("recovery", "a", "2025-01-02", "computed again")]
-    told.tried("five", "a", "2025-01-01")
-    told.tried("five", "a", "2025-01-03")
-    assert told.ends("five") == [("recovery", "a", "2025-01-01, 2025-01-03", "computed again")]
+    story = make_story()
+    story.tried("one", "a", "2025-01-01..2025-01-02", error="no port 53422")
+    assert story.ends("one") == [("failure", "a", "2025-01-01..2025-01-02", "no port 53422")]
+    story.tried("two", "a", "2025-01-01..2025-01-03", error="no port 41")
+    assert story.ends("two") == [("failure", "a", "2025-01-03", "no port 41")]
+    story.tried("three", "a", "2025-01-01..2025-01-03", error="another")
+    assert story.ends("three") == [("failure", "a", "2025-01-01..2025-01-03", "another")]
+    story.tried("four", "a", "2025-01-02")
+    assert story.ends("four") == [("recovery", "a", "2025-01-02", "computed again")]
+    story.tried("five", "a", "2025-01-01")
+    story.tried("five", "a", "2025-01-03")
+    assert story.ends("five") == [("recovery", "a", "2025-01-01, 2025-01-03", "computed again")]
 
 
 def test_what_is_withheld_is_told_once_and_that_it_is_published():
-    told = story()
-    told.tried("one", "a", "2025-01-01..2025-01-03", held="2025-01-02")
-    ((kind, name, key, text),) = told.ends("one")
+    story = make_story()
+    story.tried("one", "a", "2025-01-01..2025-01-03", held="2025-01-02")
+    ((kind, name, key, text),) = story.ends("one")
     assert (kind, name, key, "unique" in text) == ("withheld", "a", "2025-01-02", True)
-    told.tried("two", "a", "2025-01-02..2025-01-03", held="2025-01-02..2025-01-03")
-    assert [each[:3] for each in told.ends("two")] == [("withheld", "a", "2025-01-03")]
-    told.tried("three", "a", "2025-01-02", error="boom")
-    told.tried("three", "a", "2025-01-03")
-    assert [each[:3] for each in told.ends("three")] == [
+    story.tried("two", "a", "2025-01-02..2025-01-03", held="2025-01-02..2025-01-03")
+    assert [each[:3] for each in story.ends("two")] == [("withheld", "a", "2025-01-03")]
+    story.tried("three", "a", "2025-01-02", error="boom")
+    story.tried("three", "a", "2025-01-03")
+    assert [each[:3] for each in story.ends("three")] == [
         ("failure", "a", "2025-01-02"),
         ("recovery", "a", "2025-01-03"),
     ]
 
 
 def test_what_is_made_good_within_an_invocation_or_was_not_tried_is_no_news():
-    told = story()
-    told.tried("one", "a", "2025-01-01", error="boom")
-    told.tried("one", "a", "2025-01-01")
-    told.tried("one", "b", "2025-01-01", error="interrupted", cause="cancelled")
-    assert told.ends("one") == []
+    story = make_story()
+    story.tried("one", "a", "2025-01-01", error="boom")
+    story.tried("one", "a", "2025-01-01")
+    story.tried("one", "b", "2025-01-01", error="interrupted", cause="cancelled")
+    assert story.ends("one") == []
 
 
 def test_what_another_driver_did_in_between_it_tells_itself():
-    told = story()
-    told.tried("one", "a", "2025-01-01")
-    told.tried("two", "a", "2025-01-02", error="boom")
-    told.tried("one", "a", "2025-01-02")
-    assert (told.ends("two"), told.ends("one")) == (
+    story = make_story()
+    story.tried("one", "a", "2025-01-01")
+    story.tried("two", "a", "2025-01-02", error="boom")
+    story.tried("one", "a", "2025-01-02")
+    assert (story.ends("two"), story.ends("one")) == (
         [("failure", "a", "2025-01-02", "boom")],
         [("recovery", "a", "2025-01-02", "computed again")],
     )
 
 
 def test_what_a_person_does_is_told_nobody():
-    told = story()
-    told.tried("one", "a", "2025-01-01", error="boom")
-    told.ends("one")
-    partitions = told.project.assets["a"].partitioning.parse("2025-01-01")
-    told.by("ann", MarkEntry("a", "a", "done", partitions, "fine", "ann"))
-    assert not told.drivers["ann"].is_run
-    assert told.ends("ann") == []
+    story = make_story()
+    story.tried("one", "a", "2025-01-01", error="boom")
+    story.ends("one")
+    partitions = story.project.assets["a"].partitioning.parse("2025-01-01")
+    story.by("ann", MarkEntry("a", "a", "done", partitions, "fine", "ann"))
+    assert not story.drivers["ann"].is_run
+    assert story.ends("ann") == []
 
 
 STEPS = st.lists(
@@ -120,7 +120,7 @@ STEPS = st.lists(
 
 @given(st.lists(STEPS, max_size=5))
 def test_failures_and_recoveries_of_a_partition_take_turns_and_the_last_is_how_it_is(invocations):
-    told, known = story(), {}
+    told, known = make_story(), {}
     for number, steps in enumerate(invocations):
         for name, day, more, error in steps:
             told.tried(f"d{number}", name, f"2025-01-{day:02}..2025-01-{day + more:02}", error=error)
@@ -201,6 +201,6 @@ def test_of_many_there_is_the_number():
 
 
 def test_a_lateness_that_ends_in_the_invocation_in_which_it_began_is_told_as_it_is():
-    told = story()
-    told.by("one", LateEntry("a", 86_400))
-    assert told.ends("one") == []  # nobody expects it any more
+    story = make_story()
+    story.by("one", LateEntry("a", 86_400))
+    assert story.ends("one") == []  # nobody expects it any more

@@ -18,7 +18,7 @@ from sparkassets.core.spec.model import InletSpec, ReadAfter
 from sparkassets.core.writes import AppendWrite
 from tests.builders import Story, asset, days, partitioned, project, source
 from tests.depth import examples
-from tests.report.demo import MARKUP, SECRET, past, story
+from tests.report.demo import MARKUP, SECRET, make_story, past
 
 
 def decoded(cells):
@@ -40,7 +40,7 @@ def decoded(cells):
 
 @pytest.fixture(scope="module")
 def told():
-    return story()
+    return make_story()
 
 
 @pytest.fixture(scope="module")
@@ -266,12 +266,12 @@ def test_what_is_expected_and_not_there_is_late(report):
 def test_no_value_of_a_private_column_is_told():
     people = source("people", by=None, private=frozenset({"Mail"}))
     read = InletSpec("people", "", None, read=ReadAfter("mail"))
-    told = Story(project(people, asset("letters", read, by=None, write=AppendWrite())))
-    told.observed("people", version=1)
-    (run,) = told.plan().runs
-    told.succeed("letters", told.claim(run), watermarks={"people": "zoe@example.com"})
-    context = told.context()
-    report = build_report(context, make_plan(context), past(told))
+    story = Story(project(people, asset("letters", read, by=None, write=AppendWrite())))
+    story.observed("people", version=1)
+    (run,) = story.plan().runs
+    story.succeed("letters", story.claim(run), watermarks={"people": "zoe@example.com"})
+    context = story.context()
+    report = build_report(context, make_plan(context), past(story))
     page = report.assets["letters"]
     assert page["watermarks"] == [["people", "read up to mail •••"]]
     assert "zoe@example.com" not in json.dumps([report.index, report.past, list(report.assets.values())])

@@ -21,7 +21,7 @@ def hours(pairs):
     return PartitionSet.from_time_pairs((START + low * HOUR, START + (low + count) * HOUR) for low, count in pairs)
 
 
-def story() -> Story:
+def make_story() -> Story:
     made = project(source("s", by="hour"), asset("a", "s", by="hour"), asset("b", "s", "a", by="day"))
     return Story(made, now="2045-01-01")
 
@@ -33,26 +33,26 @@ def numbered(entries, after):
 
 @given(st.lists(st.tuples(spans, spans, st.booleans()), max_size=6))
 def test_many_entries_at_once_are_each_alone(steps):
-    told = story()
-    uri = told.project.assets["s"].uri
+    story = make_story()
+    uri = story.project.assets["s"].uri
     entries = [ObservedEntry("s", uri, hours(came), hours(gone), whole) for came, gone, whole in steps]
-    each = told.state
-    more = numbered(entries, told.state.seq)
+    each = story.state
+    more = numbered(entries, story.state.seq)
     for row in more:
         each = fold(each, [row], commit=9)
-    assert fold(told.state, more, commit=9) == replace(each, commit=9)
+    assert fold(story.state, more, commit=9) == replace(each, commit=9)
 
 
 def fragmented(count):
     """A source and its consumer with that many hours, every second one missing, and 40 that come between."""
-    told = story()
+    story = make_story()
     there = hours((2 * k, 1) for k in range(count))
-    told.add(ObservedEntry("s", "x-s", there))
-    told.state = replace(
-        told.state, assets={name: replace(each, coverage=there) for name, each in told.state.assets.items()}
+    story.add(ObservedEntry("s", "x-s", there))
+    story.state = replace(
+        story.state, assets={name: replace(each, coverage=there) for name, each in story.state.assets.items()}
     )
     gaps = [hours([(2 * k + 1, 1)]) for k in range(0, count, count // 40)][:40]
-    return told.state, numbered([ObservedEntry("s", "x-s", gap) for gap in gaps], told.state.seq)
+    return story.state, numbered([ObservedEntry("s", "x-s", gap) for gap in gaps], story.state.seq)
 
 
 def test_the_calls_of_a_fold_follow_its_entries():

@@ -22,16 +22,16 @@ SCHEDULES = {"default": None, "daily": timed("@daily"), "manual": Schedule()}
 FIRST, LAST = 1, 8
 
 
-def story(*, schedule="default", stores=False, cap=2, computed=True):
+def make_story(*, schedule="default", stores=False, cap=2, computed=True):
     """Days 1 to 8 of a source, and what is computed of them."""
     segments = STORES if stores else {}
     strategy = DateRange(max_partitions_per_run=cap)
     made = asset("a", "s", segments=segments, strategy=strategy, schedule=SCHEDULES[schedule])
-    told = Story(project(source("s", segments=segments), made), now="2025-01-09")
-    told.observed("s", f"2025-01-0{FIRST}..2025-01-0{LAST}")
+    story = Story(project(source("s", segments=segments), made), now="2025-01-09")
+    story.observed("s", f"2025-01-0{FIRST}..2025-01-0{LAST}")
     if computed:
-        Simulated(told).drive(BackfillWork(told.project.assets["a"], all_days(told)))
-    return told
+        Simulated(story).drive(BackfillWork(story.project.assets["a"], all_days(story)))
+    return story
 
 
 def all_days(told):
@@ -146,24 +146,24 @@ ranges = st.tuples(st.integers(FIRST, LAST), st.integers(FIRST, LAST)).map(
 def test_each_partition_is_computed_as_often_as_it_was_asked(  # noqa: PLR0913, PLR0917  a world of its own
     schedule, stores, cap, force, asked, store, newest_first, max_runs, kills, arrivals
 ):
-    told = story(schedule=schedule, stores=stores, cap=cap, computed=force)
-    it = Simulated(told)
+    story = make_story(schedule=schedule, stores=stores, cap=cap, computed=force)
+    it = Simulated(story)
     partitions = it.parse(asked + (store if stores else ""))
 
-    keys = list(told.project.assets["a"].partitioning.keys(partitions))
+    keys = list(story.project.assets["a"].partitioning.keys(partitions))
 
     def command():
         return BackfillWork(
-            told.project.assets["a"], partitions, force=force, newest_first=newest_first, max_runs=max_runs
+            story.project.assets["a"], partitions, force=force, newest_first=newest_first, max_runs=max_runs
         )
 
     it.drive(command(), kill_at=kills[0][0] if kills else None, landed=bool(kills) and kills[0][1], arrivals=arrivals)
     for kill_at, landed, tick_next in [*kills[1:], *[(None, False, False)] * 12]:
         if tick_next:
             it.drive(DueWork())
-        if set(keys) <= set(it.done) and not told.state.assets["a"].chain:
+        if set(keys) <= set(it.done) and not story.state.assets["a"].chain:
             break
-        told.state = decode(encode(told.state), journal_id="journal")  # another driver reads what was written
+        story.state = decode(encode(story.state), journal_id="journal")  # another driver reads what was written
         before = len(it.order)
         it.drive(command(), kill_at=kill_at, landed=landed, arrivals=arrivals)
         runs = [kind for kind, _ in it.order[before:]].count("backfill")
@@ -176,67 +176,67 @@ def test_each_partition_is_computed_as_often_as_it_was_asked(  # noqa: PLR0913, 
         assert it.most <= 1
         it.drive(DueWork())
         assert {day: it.done[day] for day in came} == dict.fromkeys(came, 1)
-    assert not told.state.assets["a"].redo
+    assert not story.state.assets["a"].redo
 
 
 def test_a_long_backfill_beside_an_hourly_schedule_takes_turns_with_it():
     hours = [f"2025-01-{day:02}T{hour:02}" for day in (1, 2, 3, 4) for hour in range(24)]
-    told = Story(
+    story = Story(
         project(source("s", by="hour"), asset("a", "s", by="hour", strategy=DateRange(max_partitions_per_run=4))),
         now="2025-01-05",
     )
-    told.observed("s", f"{hours[0]}..{hours[-1]}")
-    told.run_all()
-    made = told.project.assets["a"]
+    story.observed("s", f"{hours[0]}..{hours[-1]}")
+    story.run_all()
+    made = story.project.assets["a"]
     work, seen = BackfillWork(made, made.partitioning.parse(f"{hours[0]}..{hours[-1]}"), force=True), []
-    told.add(*work.begin(told.context()))
+    story.add(*work.begin(story.context()))
     for hour in range(60):
-        runs = work.plan(told.context()).runs
+        runs = work.plan(story.context()).runs
         if not runs:
             break
-        told.succeed("a", told.claim(runs[0]))
+        story.succeed("a", story.claim(runs[0]))
         work.record_result(runs[0], RunResult(runs[0].request, run="r", status="success", seconds=60.0))
         seen.append(runs[0].kind)
         if hour < 20:
-            told.now = f"2025-01-05T{hour + 1:02}:00"
-            told.observed("s", f"2025-01-05T{hour:02}")
+            story.now = f"2025-01-05T{hour + 1:02}:00"
+            story.observed("s", f"2025-01-05T{hour:02}")
     assert seen == ["backfill", "scheduled"] * 11 + ["backfill"] * 13
     assert seen.count("backfill") == 24
 
 
 class TestARequest:
-    def asked(self, told, text="2025-01-01..2025-01-06", **more):
-        made = told.project.assets["a"]
+    def asked(self, story, text="2025-01-01..2025-01-06", **more):
+        made = story.project.assets["a"]
         work = BackfillWork(made, made.partitioning.parse(text), force=True, **more)
-        if entries := work.begin(told.context()):
-            told.add(*entries)
+        if entries := work.begin(story.context()):
+            story.add(*entries)
         return work
 
-    def one_run(self, told, work):
-        run = work.plan(told.context()).runs[0]
-        told.succeed("a", told.claim(run))
+    def one_run(self, story, work):
+        run = work.plan(story.context()).runs[0]
+        story.succeed("a", story.claim(run))
         work.record_result(run, RunResult(run.request, run="r", status="success", seconds=1.0))
-        return told.keys("a", run.partitions)
+        return story.keys("a", run.partitions)
 
     def test_that_lost_its_driver_is_in_the_plan_and_is_gone_on_with_by_the_next(self):
-        told = story()
-        work = self.asked(told)
-        self.one_run(told, work)
-        (run,) = told.plan().runs
-        assert (run.kind, told.keys("a", run.partitions)) == ("backfill", ["2025-01-03..2025-01-04"])
+        story = make_story()
+        work = self.asked(story)
+        self.one_run(story, work)
+        (run,) = story.plan().runs
+        assert (run.kind, story.keys("a", run.partitions)) == ("backfill", ["2025-01-03..2025-01-04"])
         assert run.reason == "backfill of 2 partitions, asked 2025-01-01T00:00Z"
-        assert [told.keys("a", run.partitions) for run in told.run_all()] == [
+        assert [story.keys("a", run.partitions) for run in story.run_all()] == [
             ["2025-01-03..2025-01-04"],
             ["2025-01-05..2025-01-06"],
         ]
-        assert all(reason.startswith("up to date") for reason in told.waits("a"))
+        assert all(reason.startswith("up to date") for reason in story.waits("a"))
 
     def test_comes_after_what_is_due(self):
-        told = story()
-        self.asked(told)
-        told.now = "2025-01-10"
-        told.observed("s", "2025-01-09")
-        assert [(run.kind, told.keys("a", run.partitions)) for run in told.run_all()] == [
+        story = make_story()
+        self.asked(story)
+        story.now = "2025-01-10"
+        story.observed("s", "2025-01-09")
+        assert [(run.kind, story.keys("a", run.partitions)) for run in story.run_all()] == [
             ("scheduled", ["2025-01-09"]),
             ("backfill", ["2025-01-01..2025-01-02"]),
             ("backfill", ["2025-01-03..2025-01-04"]),
@@ -244,96 +244,96 @@ class TestARequest:
         ]
 
     def test_keeps_its_order(self):
-        told = story()
-        self.one_run(told, self.asked(told, newest_first=True))
-        assert [told.keys("a", run.partitions) for run in told.run_all()] == [
+        story = make_story()
+        self.one_run(story, self.asked(story, newest_first=True))
+        assert [story.keys("a", run.partitions) for run in story.run_all()] == [
             ["2025-01-03..2025-01-04"],
             ["2025-01-01..2025-01-02"],
         ]
 
     def test_of_so_many_runs_is_left_to_who_asks_again(self):
-        told = story()
-        work = self.asked(told, max_runs=1)
-        self.one_run(told, work)
-        plan = work.plan(told.context())
+        story = make_story()
+        work = self.asked(story, max_runs=1)
+        self.one_run(story, work)
+        plan = work.plan(story.context())
         assert plan.runs == ()
-        assert [(item.reason, told.keys("a", item.partitions)) for item in plan.waiting] == [
+        assert [(item.reason, story.keys("a", item.partitions)) for item in plan.waiting] == [
             ("left by --max-runs 1; run the same command again to continue", ["2025-01-03..2025-01-06"])
         ]
-        assert told.plan().runs == ()
-        assert "4 partitions left of a backfill with --max-runs; run the same command again to continue" in told.waits(
+        assert story.plan().runs == ()
+        assert "4 partitions left of a backfill with --max-runs; run the same command again to continue" in story.waits(
             "a"
         )
-        again = self.asked(told)
-        assert [note.text for note in again.plan(told.context()).notes] == [
+        again = self.asked(story)
+        assert [note.text for note in again.plan(story.context()).notes] == [
             "continues the backfill requested at 2025-01-01T00:00Z: 4 partitions left"
         ]
-        assert self.one_run(told, again) == ["2025-01-03..2025-01-04"]
-        assert [told.keys("a", run.partitions) for run in told.run_all()] == [["2025-01-05..2025-01-06"]]
+        assert self.one_run(story, again) == ["2025-01-03..2025-01-04"]
+        assert [story.keys("a", run.partitions) for run in story.run_all()] == [["2025-01-05..2025-01-06"]]
 
     def test_of_the_same_partitions_is_not_asked_twice_but_a_later_one_takes_over(self):
-        told = story()
-        self.one_run(told, self.asked(told))
-        entries = len(told.entries)
-        self.asked(told)
-        assert len(told.entries) == entries
-        self.asked(told, "2025-01-05..2025-01-07")
-        assert [told.keys("a", each.left) for each in told.state.assets["a"].redo] == [
+        story = make_story()
+        self.one_run(story, self.asked(story))
+        entries = len(story.entries)
+        self.asked(story)
+        assert len(story.entries) == entries
+        self.asked(story, "2025-01-05..2025-01-07")
+        assert [story.keys("a", each.left) for each in story.state.assets["a"].redo] == [
             ["2025-01-03..2025-01-04"],
             ["2025-01-05..2025-01-07"],
         ]
 
     def test_is_not_answered_by_a_run_that_was_claimed_before(self):
-        told = story()
-        told.observed("s", "2025-01-01")
-        claim = told.claim(told.plan().runs[0])
-        self.asked(told, "2025-01-01")
-        told.succeed("a", claim)
-        assert [(run.kind, told.keys("a", run.partitions)) for run in told.plan().runs] == [
+        story = make_story()
+        story.observed("s", "2025-01-01")
+        claim = story.claim(story.plan().runs[0])
+        self.asked(story, "2025-01-01")
+        story.succeed("a", claim)
+        assert [(run.kind, story.keys("a", run.partitions)) for run in story.plan().runs] == [
             ("backfill", ["2025-01-01"])
         ]
 
     def test_that_fails_is_tried_again_by_another_invocation(self):
-        told = story()
-        self.asked(told, "2025-01-01")
-        told.fail("a", told.claim(told.plan(invocation="i").runs[0]))
-        assert told.plan(invocation="i").runs == ()
-        assert "failed: boom" in told.waits("a", invocation="i")
-        assert [told.keys("a", run.partitions) for run in told.plan(invocation="j").runs] == [["2025-01-01"]]
+        story = make_story()
+        self.asked(story, "2025-01-01")
+        story.fail("a", story.claim(story.plan(invocation="i").runs[0]))
+        assert story.plan(invocation="i").runs == ()
+        assert "failed: boom" in story.waits("a", invocation="i")
+        assert [story.keys("a", run.partitions) for run in story.plan(invocation="j").runs] == [["2025-01-01"]]
 
     def test_that_is_given_up_asks_for_nothing(self):
-        told = story()
-        self.asked(told)
-        told.add(BackfillEntry("a", NOTHING, told.state.assets["a"].redo[0].left))
-        assert told.plan().runs == ()
-        assert told.state.assets["a"].redo == ()
+        story = make_story()
+        self.asked(story)
+        story.add(BackfillEntry("a", NOTHING, story.state.assets["a"].redo[0].left))
+        assert story.plan().runs == ()
+        assert story.state.assets["a"].redo == ()
 
     def test_of_what_cannot_be_computed_asks_for_the_rest(self):
-        told = story()
-        self.asked(told, "2024-12-30..2025-01-01")
-        assert [told.keys("a", each.left) for each in told.state.assets["a"].redo] == [["2025-01-01"]]
+        story = make_story()
+        self.asked(story, "2024-12-30..2025-01-01")
+        assert [story.keys("a", each.left) for each in story.state.assets["a"].redo] == [["2025-01-01"]]
 
     def test_of_what_is_marked_as_done_asks_for_the_rest(self):
-        told = story()
-        self.asked(told, "2025-01-01..2025-01-03")
-        told.add(MarkEntry("a", "a", "done", days("2025-01-02"), "seen to", "ann"))
-        assert [told.keys("a", run.partitions) for run in told.run_all()] == [["2025-01-01", "2025-01-03"]]
+        story = make_story()
+        self.asked(story, "2025-01-01..2025-01-03")
+        story.add(MarkEntry("a", "a", "done", days("2025-01-02"), "seen to", "ann"))
+        assert [story.keys("a", run.partitions) for run in story.run_all()] == [["2025-01-01", "2025-01-03"]]
 
     def test_waits_while_the_asset_is_paused(self):
         from sparkassets.core.journal.entries import PauseEntry
 
-        told = story()
-        self.asked(told)
-        told.add(PauseEntry("a", paused=True))
-        assert told.waits("a") == ["paused"]
+        story = make_story()
+        self.asked(story)
+        story.add(PauseEntry("a", paused=True))
+        assert story.waits("a") == ["paused"]
 
     def test_holds_its_consumers_until_it_is_done(self):
-        told = story()
+        story = make_story()
         strategy = DateRange(max_partitions_per_run=2)
-        told.change(source("s"), asset("a", "s", strategy=strategy), asset("b", "a", strategy=DateRange()))
-        told.run_all()
-        self.asked(told, "2025-01-01..2025-01-03")
-        assert [(run.asset, told.keys(run.asset, run.partitions)) for run in told.run_all()] == [
+        story.change(source("s"), asset("a", "s", strategy=strategy), asset("b", "a", strategy=DateRange()))
+        story.run_all()
+        self.asked(story, "2025-01-01..2025-01-03")
+        assert [(run.asset, story.keys(run.asset, run.partitions)) for run in story.run_all()] == [
             ("a", ["2025-01-01..2025-01-02"]),
             ("a", ["2025-01-03"]),
             ("b", ["2025-01-01..2025-01-03"]),
@@ -341,52 +341,54 @@ class TestARequest:
 
 
 def test_what_was_due_before_a_backfill_is_left_to_the_schedule():
-    told = story(cap=1, computed=False)
-    it = Simulated(told)
-    it.drive(BackfillWork(told.project.assets["a"], it.parse("2025-01-05..2025-01-06"), newest_first=True))
-    assert [told.keys("a", partitions) for _, partitions in it.order] == [["2025-01-06"], ["2025-01-05"]]
+    story = make_story(cap=1, computed=False)
+    it = Simulated(story)
+    it.drive(BackfillWork(story.project.assets["a"], it.parse("2025-01-05..2025-01-06"), newest_first=True))
+    assert [story.keys("a", partitions) for _, partitions in it.order] == [["2025-01-06"], ["2025-01-05"]]
 
 
 def test_partitions_side_by_side_are_asked_for_and_limited_likewise():
-    told = Story(project(source("s"), asset("a", "s", strategy=EveryInstance())), now="2025-01-09")
-    told.observed("s", "2025-01-01..2025-01-04")
-    told.run_all()
-    made = told.project.assets["a"]
+    story = Story(project(source("s"), asset("a", "s", strategy=EveryInstance())), now="2025-01-09")
+    story.observed("s", "2025-01-01..2025-01-04")
+    story.run_all()
+    made = story.project.assets["a"]
     work = BackfillWork(
         made, made.partitioning.parse("2025-01-01..2025-01-04"), force=True, newest_first=True, max_runs=2
     )
-    told.add(*work.begin(told.context()))
-    first, second = work.plan(told.context(invocation="i")).runs
-    assert [told.keys("a", run.partitions) for run in (first, second)] == [["2025-01-04"], ["2025-01-03"]]
-    told.claim(first)
-    assert [told.keys("a", run.partitions) for run in work.plan(told.context(invocation="i")).runs] == [["2025-01-03"]]
-    told.succeed("a", told.claim(second))
+    story.add(*work.begin(story.context()))
+    first, second = work.plan(story.context(invocation="i")).runs
+    assert [story.keys("a", run.partitions) for run in (first, second)] == [["2025-01-04"], ["2025-01-03"]]
+    story.claim(first)
+    assert [story.keys("a", run.partitions) for run in work.plan(story.context(invocation="i")).runs] == [
+        ["2025-01-03"]
+    ]
+    story.succeed("a", story.claim(second))
     work.record_result(second, RunResult(second.request, run="r", status="success", seconds=1.0))
-    assert work.plan(told.context(invocation="i")).runs == ()
-    assert told.plan().runs == ()  # with --max-runs the rest is left to who asks again
-    gone = [link.token for link in told.state.assets["a"].chain]
+    assert work.plan(story.context(invocation="i")).runs == ()
+    assert story.plan().runs == ()  # with --max-runs the rest is left to who asks again
+    gone = [link.token for link in story.state.assets["a"].chain]
     again = BackfillWork(made, made.partitioning.parse("2025-01-01..2025-01-04"), force=True)
-    told.add(*again.begin(told.context(gone_claims=gone)))
-    found = [told.keys("a", run.partitions) for run in told.plan(gone_claims=gone).runs]
+    story.add(*again.begin(story.context(gone_claims=gone)))
+    found = [story.keys("a", run.partitions) for run in story.plan(gone_claims=gone).runs]
     assert found == [["2025-01-04"]]
 
 
 def test_of_a_manual_asset_what_the_next_driver_completes_is_up_to_date():
-    told = story(schedule="manual", computed=False)
-    it = Simulated(told)
-    work = BackfillWork(told.project.assets["a"], it.parse("2025-01-01"))
+    story = make_story(schedule="manual", computed=False)
+    it = Simulated(story)
+    work = BackfillWork(story.project.assets["a"], it.parse("2025-01-01"))
     it.drive(work, kill_at=0)
     it.drive(DueWork())
     assert it.done == {"2025-01-01": 1}
-    again = BackfillWork(told.project.assets["a"], it.parse("2025-01-01"))
+    again = BackfillWork(story.project.assets["a"], it.parse("2025-01-01"))
     again.begin(it.context())
     assert again.plan(it.context()).runs == ()
 
 
 def test_what_comes_after_the_run_that_takes_over_is_named():
-    told = story(computed=True)
-    it = Simulated(told)
-    work = BackfillWork(told.project.assets["a"], it.parse("2025-01-01..2025-01-08"), force=True)
+    story = make_story(computed=True)
+    it = Simulated(story)
+    work = BackfillWork(story.project.assets["a"], it.parse("2025-01-01..2025-01-08"), force=True)
     it.drive(work, kill_at=1)
-    waits = told.waits("a", gone_claims=it.gone)
+    waits = story.waits("a", gone_claims=it.gone)
     assert any(each.startswith("left for the next runs: backfill of ") for each in waits), waits

@@ -27,12 +27,12 @@ def consumer(write=None, read=None, **more):
     return asset("log", inlet, by=None, strategy=LatestOnly(), write=write or AppendWrite())
 
 
-def story(write=None, read=None):
+def make_story(write=None, read=None):
     return Story(project(source("orders", by=None), consumer(write, read)))
 
 
-def updated(told, version, table="t"):
-    told.observed("orders", table_id=table, version=version)
+def updated(story, version, table="t"):
+    story.observed("orders", table_id=table, version=version)
 
 
 def planned(it, **more):
@@ -48,26 +48,26 @@ def succeed(it, **more):
 
 
 def test_the_first_run_reads_all_and_each_next_one_what_came_since():
-    told = story()
-    updated(told, 3)
-    assert planned(told) == (None, 3, "orders updated, reads all of orders first (version 3)")
-    succeed(told)
-    assert told.plan().runs == ()
-    updated(told, 4)
+    story = make_story()
+    updated(story, 3)
+    assert planned(story) == (None, 3, "orders updated, reads all of orders first (version 3)")
+    succeed(story)
+    assert story.plan().runs == ()
+    updated(story, 4)
     low = "version 3 of table t"
-    assert planned(told) == (low, 4, "orders updated, reads the changes of orders in version 4")
-    updated(told, 7)
-    assert planned(told) == (low, 7, "orders updated, reads the changes of orders in versions 4..7")
-    succeed(told)
-    assert told.plan().runs == ()
+    assert planned(story) == (low, 4, "orders updated, reads the changes of orders in version 4")
+    updated(story, 7)
+    assert planned(story) == (low, 7, "orders updated, reads the changes of orders in versions 4..7")
+    succeed(story)
+    assert story.plan().runs == ()
 
 
 def test_an_event_without_a_version_reads_nothing_new():
-    told = story()
-    updated(told, 3)
-    succeed(told)
-    told.event("x-orders")
-    assert planned(told) == (
+    story = make_story()
+    updated(story, 3)
+    succeed(story)
+    story.event("x-orders")
+    assert planned(story) == (
         "version 3 of table t",
         3,
         "orders updated, orders has no changes after version 3",
@@ -75,12 +75,12 @@ def test_an_event_without_a_version_reads_nothing_new():
 
 
 def test_a_failure_and_a_backfill_move_nothing():
-    told = story(ReplaceWrite())
-    updated(told, 3)
-    succeed(told)
-    updated(told, 4)
-    told.fail("log", told.claim(told.plan().runs[0]))
-    assert planned(told, invocation="j")[:2] == ("version 3 of table t", 4)
+    story = make_story(ReplaceWrite())
+    updated(story, 3)
+    succeed(story)
+    updated(story, 4)
+    story.fail("log", story.claim(story.plan().runs[0]))
+    assert planned(story, invocation="j")[:2] == ("version 3 of table t", 4)
 
 
 ANEW = [
@@ -92,29 +92,29 @@ ANEW = [
 
 @pytest.mark.parametrize(("update", "changes", "reason"), ANEW)
 def test_what_is_not_told_is_read_anew_where_that_doubles_nothing(update, changes, reason):
-    told = story(ReplaceWrite())
-    updated(told, 3)
-    succeed(told)
-    updated(told, **update)
+    story = make_story(ReplaceWrite())
+    updated(story, 3)
+    succeed(story)
+    updated(story, **update)
     version = update["version"]
-    low, pinned, said = planned(told, check_availability=lambda *_: changes)
+    low, pinned, said = planned(story, check_availability=lambda *_: changes)
     assert (low, pinned, said) == (
         None,
         version,
         f"orders updated, reads all of orders again (version {version}): {reason}",
     )
-    succeed(told, check_availability=lambda *_: changes)
-    assert told.plan(check_availability=lambda *_: changes).runs == ()
+    succeed(story, check_availability=lambda *_: changes)
+    assert story.plan(check_availability=lambda *_: changes).runs == ()
 
 
 @pytest.mark.parametrize(("update", "changes", "reason"), ANEW)
 def test_what_is_not_told_is_refused_where_rows_would_be_twice(update, changes, reason):
-    told = story()
-    updated(told, 3)
-    succeed(told)
-    updated(told, **update)
-    assert told.plan(check_availability=lambda *_: changes).runs == ()
-    (said,) = told.waits("log", check_availability=lambda *_: changes)
+    story = make_story()
+    updated(story, 3)
+    succeed(story)
+    updated(story, **update)
+    assert story.plan(check_availability=lambda *_: changes).runs == ()
+    (said,) = story.waits("log", check_availability=lambda *_: changes)
     assert said == (
         f"the changes of orders are not available: {reason}; `sparkassets mark log --done --reason …` continues at "
         f"version {update['version']}"
@@ -122,29 +122,29 @@ def test_what_is_not_told_is_refused_where_rows_would_be_twice(update, changes, 
 
 
 def test_without_a_feed_the_plan_says_how_to_turn_it_on():
-    told = story(ReplaceWrite())
-    updated(told, 3)
-    succeed(told)
-    updated(told, 4)
+    story = make_story(ReplaceWrite())
+    updated(story, 3)
+    succeed(story)
+    updated(story, 4)
     untold = ChangeAvailability("unrecorded", "version 4 (UPDATE) changed or removed rows")
-    (reason,) = told.waits("log", check_availability=lambda *_: untold)
+    (reason,) = story.waits("log", check_availability=lambda *_: untold)
     assert reason == (
         "the changes of orders are not available: version 4 (UPDATE) changed or removed rows, and it has no change "
         "feed; enable it for later changes by ALTER TABLE … SET TBLPROPERTIES (delta.enableChangeDataFeed = true)"
     )
     unread = ChangeAvailability("unreadable", "version 4 of the Delta table at '/data/orders' is damaged")
-    assert told.waits("log", check_availability=lambda *_: unread) == [
+    assert story.waits("log", check_availability=lambda *_: unread) == [
         "the changes of orders are not available: version 4 of the Delta table at '/data/orders' is damaged"
     ]
 
 
 def test_the_log_is_asked_for_what_came_since_only():
-    told = story()
-    updated(told, 3)
-    succeed(told)
-    updated(told, 6)
+    story = make_story()
+    updated(story, 3)
+    succeed(story)
+    updated(story, 6)
     asked = []
-    told.plan(
+    story.plan(
         check_availability=lambda asset, since, version: (
             asked.append((asset.name, since, version)) or ChangeAvailability()
         )
@@ -154,66 +154,66 @@ def test_the_log_is_asked_for_what_came_since_only():
 
 def test_a_run_that_never_ended_is_settled_whatever_is_told_now():
     """It may be in its table, and only a run that continues with it can tell."""
-    told = story()
-    updated(told, 3)
-    succeed(told)
-    updated(told, 4)
-    claim = told.claim(told.plan().runs[0])
-    updated(told, 1, table="u")
-    (run,) = told.plan(gone_claims=[claim]).runs
+    story = make_story()
+    updated(story, 3)
+    succeed(story)
+    updated(story, 4)
+    claim = story.claim(story.plan().runs[0])
+    updated(story, 1, table="u")
+    (run,) = story.plan(gone_claims=[claim]).runs
     assert run.request.pins["orders"].low == "version 3 of table t"  # with which its reading is refused
     assert run.recovers
 
 
 def test_what_was_read_above_a_column_before_has_no_version():
-    told = story(read=ReadAfter("id"))
-    updated(told, 3)
-    (run,) = told.plan().runs
-    told.succeed("log", told.claim(run), watermarks={"orders": "41"})
-    told.change(source("orders", by=None), consumer())
-    updated(told, 4)
-    (reason,) = told.waits("log")
+    story = make_story(read=ReadAfter("id"))
+    updated(story, 3)
+    (run,) = story.plan().runs
+    story.succeed("log", story.claim(run), watermarks={"orders": "41"})
+    story.change(source("orders", by=None), consumer())
+    updated(story, 4)
+    (reason,) = story.waits("log")
     assert reason.startswith("the changes of orders are not available: it was read above the highest value of a column")
 
 
 def test_who_marks_it_as_done_goes_on_from_what_is_there():
-    told = story()
-    updated(told, 3)
-    succeed(told)
-    updated(told, 1, table="u")
-    assert told.plan().runs == ()
+    story = make_story()
+    updated(story, 3)
+    succeed(story)
+    updated(story, 1, table="u")
+    assert story.plan().runs == ()
     entry = mark_asset(
-        told.context(), MarkRequest(told.project.assets["log"], EVERYTHING, "done", "read by hand", "ann")
+        story.context(), MarkRequest(story.project.assets["log"], EVERYTHING, "done", "read by hand", "ann")
     )
-    told.add(from_row(to_row(NumberedEntry(entry, 9, from_unix(0), "test"))).entry)
-    assert told.plan().runs == ()
-    assert told.waits("log")[0].startswith("up to date")
-    updated(told, 2, table="u")
-    assert planned(told)[:2] == ("version 1 of table u", 2)
-    kept = decode(encode(told.state), journal_id="journal").assets["log"]
+    story.add(from_row(to_row(NumberedEntry(entry, 9, from_unix(0), "test"))).entry)
+    assert story.plan().runs == ()
+    assert story.waits("log")[0].startswith("up to date")
+    updated(story, 2, table="u")
+    assert planned(story)[:2] == ("version 1 of table u", 2)
+    kept = decode(encode(story.state), journal_id="journal").assets["log"]
     assert kept.watermarks == {"orders": "version 1 of table u"}
 
 
 def test_a_backfill_reads_all_where_that_doubles_nothing_and_moves_no_position():
-    told = story(ReplaceWrite())
-    updated(told, 3)
-    succeed(told)
-    updated(told, 4)
-    log = told.project.assets["log"]
-    (run,) = plan_backfill_unpartitioned(told.context(), log, None).runs
+    story = make_story(ReplaceWrite())
+    updated(story, 3)
+    succeed(story)
+    updated(story, 4)
+    log = story.project.assets["log"]
+    (run,) = plan_backfill_unpartitioned(story.context(), log, None).runs
     assert (run.request.pins["orders"].low, run.request.pins["orders"].version) == (None, 4)
-    told.succeed("log", told.claim(run), watermarks={"orders": "version 4 of table t"})
-    assert told.state.assets["log"].watermarks == {"orders": "version 3 of table t"}
-    assert planned(told)[:2] == ("version 3 of table t", 4)
+    story.succeed("log", story.claim(run), watermarks={"orders": "version 4 of table t"})
+    assert story.state.assets["log"].watermarks == {"orders": "version 3 of table t"}
+    assert planned(story)[:2] == ("version 3 of table t", 4)
 
 
 def test_a_backfill_would_append_twice():
-    told = story()
-    updated(told, 3)
-    succeed(told)
-    updated(told, 4)
+    story = make_story()
+    updated(story, 3)
+    succeed(story)
+    updated(story, 4)
     with pytest.raises(InputError) as refused:
-        plan_backfill_unpartitioned(told.context(), told.project.assets["log"], None)
+        plan_backfill_unpartitioned(story.context(), story.project.assets["log"], None)
     assert str(refused.value) == (
         "asset 'log' appends changes since its last run; a backfill would duplicate them\n  hint: `sparkassets "
         "run` appends new changes"
@@ -222,17 +222,17 @@ def test_a_backfill_would_append_twice():
 
 def test_who_goes_on_with_a_table_that_lost_rows_appends_nothing_twice():
     """The backfill that a person asks for only says that what is there is right."""
-    told = story()
-    updated(told, 3)
-    succeed(told)
+    story = make_story()
+    updated(story, 3)
+    succeed(story)
     lost = TableFinding("changed", "rows were deleted", EVERYTHING, "t", 2, "m")
-    told.add(TargetEntry("log", "log", lost, stuck=True, watermarks=told.state.assets["log"].watermarks))
-    updated(told, 4)
-    assert told.plan().runs == ()
-    (run,) = plan_backfill_unpartitioned(told.context(), told.project.assets["log"], None).runs
+    story.add(TargetEntry("log", "log", lost, stuck=True, watermarks=story.state.assets["log"].watermarks))
+    updated(story, 4)
+    assert story.plan().runs == ()
+    (run,) = plan_backfill_unpartitioned(story.context(), story.project.assets["log"], None).runs
     assert run.request.pins["orders"].low == "version 4 of table t"
-    told.succeed("log", told.claim(run), watermarks={"orders": "version 4 of table t"})
-    assert planned(told)[:2] == ("version 3 of table t", 4)
+    story.succeed("log", story.claim(run), watermarks={"orders": "version 4 of table t"})
+    assert planned(story)[:2] == ("version 3 of table t", 4)
 
 
 def reached(told):
@@ -249,37 +249,37 @@ def reached(told):
 
 
 def test_status_and_explain_tell_how_far_the_changes_were_read():
-    told = story()
-    assert reached(told) == (
+    story = make_story()
+    assert reached(story) == (
         "nothing read yet",
         {"inlet": "orders", "version": None, "newest": None, "behind": None, "newest_at": None},
     )
-    updated(told, 3)
-    succeed(told)
+    updated(story, 3)
+    succeed(story)
     at = "2025-01-01T00:00:00Z"
-    assert reached(told) == (
+    assert reached(story) == (
         "read up to version 3",
         {"inlet": "orders", "version": 3, "newest": 3, "behind": 0, "newest_at": at},
     )
-    updated(told, 5)
-    assert reached(told) == (
+    updated(story, 5)
+    assert reached(story) == (
         "read up to version 3, 2 versions behind",
         {"inlet": "orders", "version": 3, "newest": 5, "behind": 2, "newest_at": at},
     )
-    updated(told, 1, table="u")
-    assert reached(told) == (
+    updated(story, 1, table="u")
+    assert reached(story) == (
         "read up to version 3",
         {"inlet": "orders", "version": 3, "newest": 1, "behind": None, "newest_at": at},
     )
 
 
 def test_status_and_explain_tell_how_far_a_column_was_read():
-    told = story(read=ReadAfter("id"))
-    updated(told, 3)
-    told.succeed("log", told.claim(told.plan().runs[0]), watermarks={"orders": "41"})
-    updated(told, 4)
-    updated(told, 5)
-    assert reached(told) == (
+    story = make_story(read=ReadAfter("id"))
+    updated(story, 3)
+    story.succeed("log", story.claim(story.plan().runs[0]), watermarks={"orders": "41"})
+    updated(story, 4)
+    updated(story, 5)
+    assert reached(story) == (
         "read up to id 41, 2 updates behind",
         {"inlet": "orders", "column": "id", "high": "41", "behind": 2, "newest_at": "2025-01-01T00:00:00Z"},
     )

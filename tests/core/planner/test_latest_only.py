@@ -12,7 +12,7 @@ from sparkassets.project import load_project
 from tests.builders import Story, asset, at, project, source, timed
 
 
-def story(schedule: object = "@daily", **bounds: object) -> Story:
+def make_story(schedule: object = "@daily", **bounds: object) -> Story:
     return Story(
         project(
             source("s", by=None),
@@ -22,34 +22,34 @@ def story(schedule: object = "@daily", **bounds: object) -> Story:
     )
 
 
-def ran(told: Story) -> list[tuple[int, int] | None]:
-    return [run.request.interval for run in told.run_all()]
+def ran(story: Story) -> list[tuple[int, int] | None]:
+    return [run.request.interval for run in story.run_all()]
 
 
 def test_a_run_goes_from_the_newest_interval_that_ran_to_now():
-    told = story()
-    told.observed("s")
-    assert ran(told) == [(at("2025-01-02"), at("2025-01-03"))]
-    told.now = "2025-01-07T09:00"
-    (run,) = told.plan().runs
+    story = make_story()
+    story.observed("s")
+    assert ran(story) == [(at("2025-01-02"), at("2025-01-03"))]
+    story.now = "2025-01-07T09:00"
+    (run,) = story.plan().runs
     assert run.request.interval == (at("2025-01-03"), at("2025-01-07"))
     assert "spans 4 intervals since 2025-01-03T00:00Z (catchup: rollup)" in run.reason
-    assert ran(told) == [(at("2025-01-03"), at("2025-01-07"))]
-    assert ran(told) == []
+    assert ran(story) == [(at("2025-01-03"), at("2025-01-07"))]
+    assert ran(story) == []
 
 
 def test_catchup_latest_skips_what_it_missed():
-    told = story({"cron": "@daily", "catchup": "latest"})
-    told.observed("s")
-    ran(told)
-    told.now = "2025-01-07"
-    assert ran(told) == [(at("2025-01-06"), at("2025-01-07"))]
+    story = make_story({"cron": "@daily", "catchup": "latest"})
+    story.observed("s")
+    ran(story)
+    story.now = "2025-01-07"
+    assert ran(story) == [(at("2025-01-06"), at("2025-01-07"))]
 
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.booleans()), min_size=1, max_size=12))
 def test_no_day_is_left_out_and_none_is_read_twice(steps):
     """Whatever days pass between invocations, and whichever runs fail."""
-    told, now, done = story(start=at("2025-01-01")), at("2025-01-01"), []
+    told, now, done = make_story(start=at("2025-01-01")), at("2025-01-01"), []
     told.observed("s")
     for invocation, (passed, fails) in enumerate(steps):
         now += passed * DAY

@@ -56,9 +56,9 @@ def statuses(story: Story, name: str) -> dict[str, str]:
 @pytest.fixture
 def story():
     """A source, what is computed from it by day, and by week from that; a week of it came."""
-    told = Story(project(source("s"), asset("a", "s"), asset("w", "a", by="week")), now="2025-01-13")
-    told.observed("s", WEEK)
-    return told
+    story = Story(project(source("s"), asset("a", "s"), asset("w", "a", by="week")), now="2025-01-13")
+    story.observed("s", WEEK)
+    return story
 
 
 class TestDone:
@@ -404,9 +404,9 @@ class TestMany:
 
     @pytest.fixture
     def story(self):
-        told = Story(project(source("s"), asset("a", "s")), now="2025-09-01")
-        told.observed("s", "2025-01-01..2025-05-31")
-        return told
+        story = Story(project(source("s"), asset("a", "s")), now="2025-09-01")
+        story.observed("s", "2025-01-01..2025-05-31")
+        return story
 
     def test_the_newest_hundred_tell_why(self, story):
         keys = story.project.assets["s"].partitioning.keys(days("2025-01-01..2025-04-20"))

@@ -37,101 +37,101 @@ GONE = TableFinding("gone", "its table at /data/train was deleted", EVERYTHING)
 WEEK = "2025-01-06..2025-01-12"
 
 
-def story(*more, maker=None, by="day") -> Story:
+def make_story(*more, maker=None, by="day") -> Story:
     split = maker if maker is not None else asset("split", "s", by=by)
     return Story(project(source("s", by=by), *multi(split, "train", "test"), *more))
 
 
 def ran(*more, keys=WEEK, **kind) -> Story:
-    told = story(*more, **kind)
-    told.observed("s", *([keys] if told.project.assets["s"].partitioning.is_partitioned else []))
-    told.run_all()
-    assert told.due() == {}
-    return told
+    story = make_story(*more, **kind)
+    story.observed("s", *([keys] if story.project.assets["s"].partitioning.is_partitioned else []))
+    story.run_all()
+    assert story.due() == {}
+    return story
 
 
-def found(told: Story, name: str, what: TableFinding | None) -> TargetEntry | None:
-    entry = build_target_entry(told.project.assets[name], told.state.assets[name], what)
+def found(story: Story, name: str, what: TableFinding | None) -> TargetEntry | None:
+    entry = build_target_entry(story.project.assets[name], story.state.assets[name], what)
     if entry is not None:
-        told.add(entry)
+        story.add(entry)
     return entry
 
 
-def events(told: Story, uri: str) -> list[str]:
-    refs = (EventRef.from_entry(each) for each in told.entries)
+def events(story: Story, uri: str) -> list[str]:
+    refs = (EventRef.from_entry(each) for each in story.entries)
     return [str(ref.run) for ref in refs if ref is not None and ref.uri == uri]
 
 
-def past(told: Story):
-    return lambda uri: (each for each in reversed(told.entries) if getattr(each.entry, "uri", None) == uri)
+def past(story: Story):
+    return lambda uri: (each for each in reversed(story.entries) if getattr(each.entry, "uri", None) == uri)
 
 
 # --------------------------------------------------------------------------- runs and events
 
 
 def test_the_asset_runs_and_its_outlets_are_what_others_follow():
-    told = story(asset("fit", "train"), asset("score", "train", "test", by=None, schedule="train & test"))
-    told.observed("s", "2025-01-06..2025-01-07")
-    assert told.due() == {"split": ["2025-01-06..2025-01-07"]}
-    assert told.waits("fit") == ["waits for train 2025-01-06..2025-01-07, which runs first"]
-    assert [run.asset for run in told.run_all()] == ["split", "fit", "score"]
-    assert events(told, "train") == events(told, "test")
-    assert len(events(told, "train")) == 1
-    assert events(told, "sparkassets:split") == []
+    story = make_story(asset("fit", "train"), asset("score", "train", "test", by=None, schedule="train & test"))
+    story.observed("s", "2025-01-06..2025-01-07")
+    assert story.due() == {"split": ["2025-01-06..2025-01-07"]}
+    assert story.waits("fit") == ["waits for train 2025-01-06..2025-01-07, which runs first"]
+    assert [run.asset for run in story.run_all()] == ["split", "fit", "score"]
+    assert events(story, "train") == events(story, "test")
+    assert len(events(story, "train")) == 1
+    assert events(story, "sparkassets:split") == []
     for name in ("split", "train", "test"):
-        assert told.state.assets[name].coverage == days("2025-01-06..2025-01-07")
-    assert told.state.dataset("sparkassets:split").coverage == days("2025-01-06..2025-01-07")
+        assert story.state.assets[name].coverage == days("2025-01-06..2025-01-07")
+    assert story.state.dataset("sparkassets:split").coverage == days("2025-01-06..2025-01-07")
 
 
 def test_consumers_wait_for_the_failed_maker():
-    told = story(asset("fit", "train"))
-    told.observed("s", "2025-01-06")
-    told.fail("split", told.claim(told.plan().runs[0]))
-    assert told.waits("fit", invocation="i") == ["waits for split 2025-01-06, which failed"]
+    story = make_story(asset("fit", "train"))
+    story.observed("s", "2025-01-06")
+    story.fail("split", story.claim(story.plan().runs[0]))
+    assert story.waits("fit", invocation="i") == ["waits for split 2025-01-06, which failed"]
 
 
 def test_what_came_out_as_it_was_is_no_news_of_that_outlet_alone():
-    told = ran(asset("fit", "train"), asset("check", "test"))
-    told.observed("s", "2025-01-06..2025-01-07")
-    (run,) = told.plan().runs
-    token = told.claim(run)
-    claim = told.state.assets["split"].chain[-1].entry
+    story = ran(asset("fit", "train"), asset("check", "test"))
+    story.observed("s", "2025-01-06..2025-01-07")
+    (run,) = story.plan().runs
+    token = story.claim(run)
+    claim = story.state.assets["split"].chain[-1].entry
     head = (claim.run, token, token, run.partitions, "t", 2)
-    told.add(
+    story.add(
         OutletEntry("train", "train", "split", *head, unchanged=days("2025-01-06")),
         OutletEntry("test", "test", "split", *head, unchanged=run.partitions),
         SuccessEntry("split", "sparkassets:split", *head[:4], outlets=("train", "test")),
     )
-    assert told.due() == {"fit": ["2025-01-07"]}
+    assert story.due() == {"fit": ["2025-01-07"]}
 
 
 def test_an_outlet_is_known_by_the_claim_that_committed_it():
-    told = story()
-    told.observed("s", "2025-01-06")
-    (run,) = told.plan().runs
-    token, later = told.claim(run), told.claim(run)
-    head = (told.state.assets["split"].chain[0].entry.run, token, later, run.partitions, "t", 0)
-    told.add(
+    story = make_story()
+    story.observed("s", "2025-01-06")
+    (run,) = story.plan().runs
+    token, later = story.claim(run), story.claim(run)
+    head = (story.state.assets["split"].chain[0].entry.run, token, later, run.partitions, "t", 0)
+    story.add(
         OutletEntry("train", "train", "split", *head),
         OutletEntry("test", "test", "split", *head, epoch=later),
         SuccessEntry("split", "sparkassets:split", *head[:4], outlets=("train", "test")),
     )
-    assert [told.state.assets[name].mark for name in ("train", "test")] == [f"epoch:{token}", f"epoch:{later}"]
+    assert [story.state.assets[name].mark for name in ("train", "test")] == [f"epoch:{token}", f"epoch:{later}"]
 
 
 def test_a_manual_event_of_an_outlet_is_one_of_any_asset():
-    told = ran(asset("fit", "train"))
-    told.add(EventEntry("train", "train", days("2025-01-06")))
-    assert told.due() == {"fit": ["2025-01-06"]}
+    story = ran(asset("fit", "train"))
+    story.add(EventEntry("train", "train", days("2025-01-06")))
+    assert story.due() == {"fit": ["2025-01-06"]}
 
 
 def test_a_consumer_aligned_to_an_outlet_reads_the_run_of_its_tick():
     split = asset("split", schedule=timed("0 0 * * *"), by=None, strategy=EveryInstance(), write=AppendWrite())
     reader = asset("r", InletSpec("train", "", None, aligned=True), schedule=timed("0 6 * * *"), by=None)
-    told = Story(project(*multi(split, "train", "test"), reader), now="2025-01-02T07:00")
-    told.run("split")
-    (instance,) = told.state.assets["train"].instances
-    run = next(run for run in told.plan().runs if run.asset == "r")
+    story = Story(project(*multi(split, "train", "test"), reader), now="2025-01-02T07:00")
+    story.run("split")
+    (instance,) = story.state.assets["train"].instances
+    run = next(run for run in story.plan().runs if run.asset == "r")
     assert run.request.pins["train"].version == instance.version
 
 
@@ -140,36 +140,36 @@ def test_a_consumer_aligned_to_an_outlet_reads_the_run_of_its_tick():
 
 @pytest.mark.parametrize("partial", [False, True])
 def test_what_one_outlet_lost_the_asset_makes_again(partial):
-    told = ran(asset("fit", "train"), asset("check", "test"))
+    story = ran(asset("fit", "train"), asset("check", "test"))
     what = TableFinding("restored", "its table was restored", days("2025-01-07"), "t", 9, "m") if partial else GONE
-    found(told, "train", what)
+    found(story, "train", what)
     lost = ["2025-01-07"] if partial else [WEEK]
-    assert told.due() == {"split": lost}
-    (run,) = told.plan().runs
+    assert story.due() == {"split": lost}
+    (run,) = story.plan().runs
     assert run.reason == f"{'1 partition' if partial else '7 partitions'} missing; {what.reason}"
-    assert told.state.assets["test"].coverage == days(WEEK)
-    assert told.state.assets["train"].coverage == (days(WEEK) - days("2025-01-07") if partial else NOTHING)
-    assert told.waits("fit")[0].startswith("waits for train")
-    told.run_all()
+    assert story.state.assets["test"].coverage == days(WEEK)
+    assert story.state.assets["train"].coverage == (days(WEEK) - days("2025-01-07") if partial else NOTHING)
+    assert story.waits("fit")[0].startswith("waits for train")
+    story.run_all()
     for name in ("split", "train", "test"):
-        assert told.state.assets[name].coverage == days(WEEK), name
-        assert told.state.assets[name].loss is None, name
+        assert story.state.assets[name].coverage == days(WEEK), name
+        assert story.state.assets[name].loss is None, name
 
 
 def test_an_unpartitioned_asset_runs_again_when_an_outlet_is_gone():
-    told = ran(by=None)
-    found(told, "test", TableFinding("gone", "its table at /data/test was deleted", EVERYTHING))
-    assert told.due() == {"split": []}
-    told.run_all()
-    assert told.due() == {}
+    story = ran(by=None)
+    found(story, "test", TableFinding("gone", "its table at /data/test was deleted", EVERYTHING))
+    assert story.due() == {"split": []}
+    story.run_all()
+    assert story.due() == {}
 
 
 def test_what_others_changed_in_an_outlet_is_its_event_and_its_note():
-    told = ran(asset("fit", "train"), asset("check", "test"))
+    story = ran(asset("fit", "train"), asset("check", "test"))
     commit = ForeignCommit(5, "DELETE", None, days("2025-01-07"))
-    found(told, "train", TableFinding("changed", "", table_id="t", version=5, mark="m", commits=(commit,)))
-    assert told.due() == {"fit": ["2025-01-07"]}
-    notes = {note.asset: note.text for note in told.plan().notes}
+    found(story, "train", TableFinding("changed", "", table_id="t", version=5, mark="m", commits=(commit,)))
+    assert story.due() == {"fit": ["2025-01-07"]}
+    notes = {note.asset: note.text for note in story.plan().notes}
     assert notes == {
         "train": "changed by another writer: DELETE in version 5; recompute it by `sparkassets backfill split "
         "--partition … --force`"
@@ -179,117 +179,117 @@ def test_what_others_changed_in_an_outlet_is_its_event_and_its_note():
 def test_where_runs_append_a_loss_of_one_outlet_is_for_a_person():
     inlet = InletSpec("s", "", None, read=ReadAfter("id"))
     split = asset("split", inlet, by=None, strategy=LatestOnly(), write=AppendWrite())
-    told = story(maker=split, by=None)
-    told.observed("s")
-    told.run_all()
-    found(told, "train", GONE)
-    (wait,) = told.waits("split")
+    story = make_story(maker=split, by=None)
+    story.observed("s")
+    story.run_all()
+    found(story, "train", GONE)
+    (wait,) = story.waits("split")
     assert wait == (
         "its table at /data/train was deleted; appended rows cannot be recomputed: restore the table, or continue "
         "with the rows left by `sparkassets backfill split`"
     )
     other = replace(GONE, reason="its table at /data/test was deleted")
-    found(told, "test", other)
-    found(told, "train", None)
-    assert other.reason in told.waits("split")[0], "the other is lost still"
-    found(told, "test", None)
-    assert told.state.assets["split"].loss is None
+    found(story, "test", other)
+    found(story, "train", None)
+    assert other.reason in story.waits("split")[0], "the other is lost still"
+    found(story, "test", None)
+    assert story.state.assets["split"].loss is None
 
 
 def test_a_fault_of_an_outlet_holds_the_asset_back():
-    told = ran()
-    told.observed("s", "2025-01-06")
-    assert told.waits("split", faults={"test": "cannot be read"}) == ["cannot be read"]
+    story = ran()
+    story.observed("s", "2025-01-06")
+    assert story.waits("split", faults={"test": "cannot be read"}) == ["cannot be read"]
 
 
 # --------------------------------------------------------------------------- specs
 
 
-def changed(told: Story, *assets) -> None:
-    told.project = project(told.project.assets["s"], *assets)
-    specs = ((item.name, build_fold_spec(item, told.project)) for item in told.project.assets.values())
-    told.add(
+def changed(story: Story, *assets) -> None:
+    story.project = project(story.project.assets["s"], *assets)
+    specs = ((item.name, build_fold_spec(item, story.project)) for item in story.project.assets.values())
+    story.add(
         *(
             SpecEntry(*each)
             for each in specs
-            if told.state.assets.get(each[0]) is None or told.state.assets[each[0]].spec != each[1]
+            if story.state.assets.get(each[0]) is None or story.state.assets[each[0]].spec != each[1]
         )
     )
 
 
 def test_an_outlet_that_comes_or_moves_is_computed_with_all_others_and_one_that_goes_changes_nothing():
-    told = ran()
+    story = ran()
     split = asset("split", "s")
-    changed(told, *multi(split, "train", "test", "best"))
-    assert told.due() == {"split": [WEEK]}
-    told.run_all()
-    changed(told, *multi(split, "train", "best"))
-    assert told.due() == {}
+    changed(story, *multi(split, "train", "test", "best"))
+    assert story.due() == {"split": [WEEK]}
+    story.run_all()
+    changed(story, *multi(split, "train", "best"))
+    assert story.due() == {}
     made, train, best = multi(split, "train", "best")
-    changed(told, made, train, replace(best, storage=StorageLocation("/data/else", "else")))
-    assert told.due() == {"split": [WEEK]}
-    assert told.state.assets["train"].coverage == days(WEEK)
-    assert told.state.assets["best"].coverage == NOTHING
+    changed(story, made, train, replace(best, storage=StorageLocation("/data/else", "else")))
+    assert story.due() == {"split": [WEEK]}
+    assert story.state.assets["train"].coverage == days(WEEK)
+    assert story.state.assets["best"].coverage == NOTHING
 
 
 def test_an_asset_becomes_an_outlet_and_an_asset_again():
-    told = Story(project(source("s"), asset("train", "s"), asset("fit", "train")))
-    told.observed("s", WEEK)
-    told.run_all()
-    changed(told, *multi(asset("split", "s"), "train", "test"), asset("fit", "train"))
-    assert told.due() == {"split": [WEEK]}
-    told.run_all()
-    changed(told, asset("train", "s"), asset("fit", "train"))
-    told.run_all()
-    assert told.due() == {}
-    assert told.state.assets["train"].coverage == days(WEEK)
+    story = Story(project(source("s"), asset("train", "s"), asset("fit", "train")))
+    story.observed("s", WEEK)
+    story.run_all()
+    changed(story, *multi(asset("split", "s"), "train", "test"), asset("fit", "train"))
+    assert story.due() == {"split": [WEEK]}
+    story.run_all()
+    changed(story, asset("train", "s"), asset("fit", "train"))
+    story.run_all()
+    assert story.due() == {}
+    assert story.state.assets["train"].coverage == days(WEEK)
 
 
 # --------------------------------------------------------------------------- marks, pauses
 
 
-def marked(told: Story, kind, *keys: str) -> None:
-    spec = told.project.assets["split"]
-    told.add(
+def marked(story: Story, kind, *keys: str) -> None:
+    spec = story.project.assets["split"]
+    story.add(
         *build_mark_entries(
-            told.context(), MarkRequest(spec, days(*keys) if keys else EVERYTHING, kind, "because", "ann")
+            story.context(), MarkRequest(spec, days(*keys) if keys else EVERYTHING, kind, "because", "ann")
         )
     )
 
 
 def test_what_is_marked_of_the_asset_is_marked_of_its_outlets():
-    told = ran(asset("fit", "train"))
-    marked(told, "missing", "2025-01-07")
-    assert told.due() == {"split": ["2025-01-07"]}
-    assert told.state.assets["train"].coverage == days(WEEK) - days("2025-01-07")
-    marked(told, "done", "2025-01-07")
-    assert told.due() == {"fit": ["2025-01-07"]}
+    story = ran(asset("fit", "train"))
+    marked(story, "missing", "2025-01-07")
+    assert story.due() == {"split": ["2025-01-07"]}
+    assert story.state.assets["train"].coverage == days(WEEK) - days("2025-01-07")
+    marked(story, "done", "2025-01-07")
+    assert story.due() == {"fit": ["2025-01-07"]}
     for name in ("split", "train", "test"):
-        assert told.state.assets[name].coverage == days(WEEK)
-    assert told.state.dataset("sparkassets:split").coverage == days(WEEK)
+        assert story.state.assets[name].coverage == days(WEEK)
+    assert story.state.dataset("sparkassets:split").coverage == days(WEEK)
 
 
 def test_nobody_waits_for_what_is_skipped():
-    told = story(asset("fit", "train", by="week"))
-    told.observed("s", "2025-01-06..2025-01-11")
-    marked(told, "skip", "2025-01-12")
-    assert [run.asset for run in told.run_all()] == ["split", "fit"]
+    story = make_story(asset("fit", "train", by="week"))
+    story.observed("s", "2025-01-06..2025-01-11")
+    marked(story, "skip", "2025-01-12")
+    assert [run.asset for run in story.run_all()] == ["split", "fit"]
 
 
 def test_a_pause_is_of_the_asset():
-    told = story(asset("fit", "train"))
-    told.add(PauseEntry("split", paused=True))
-    told.observed("s", "2025-01-06")
-    assert told.due() == {}
+    story = make_story(asset("fit", "train"))
+    story.add(PauseEntry("split", paused=True))
+    story.observed("s", "2025-01-06")
+    assert story.due() == {}
 
 
 # --------------------------------------------------------------------------- what is told
 
 
 def test_the_status_of_an_outlet():
-    told = ran(asset("fit", "train"))
-    told.observed("s", "2025-01-07", "2025-01-13")
-    context = told.context()
+    story = ran(asset("fit", "train"))
+    story.observed("s", "2025-01-07", "2025-01-13")
+    context = story.context()
     split, train = (asset_status(context, context.asset(name)) for name in ("split", "train"))
     assert (train.kind, train.covered, train.stale, train.missing) == ("outlet of split", (WEEK,), 1, 1)
     assert (split.kind, split.stale, split.missing) == ("date_range", 1, 1)
@@ -300,18 +300,18 @@ def test_the_status_of_an_outlet():
 
 
 def test_explain_of_an_outlet_is_that_of_its_maker_and_of_its_table():
-    told = ran()
-    found(told, "train", GONE)
-    context = told.context()
+    story = ran()
+    found(story, "train", GONE)
+    context = story.context()
     node = explain_asset(context, context.asset("train"))
     assert (node.text, node.holds) == ("train", True)
     assert [child.text for child in node.children] == ["the runs of split write it", f"{WEEK}: {GONE.reason}"]
-    assert node.children[0].children == explain_asset(told.context(), context.asset("split")).children
+    assert node.children[0].children == explain_asset(story.context(), context.asset("split")).children
 
 
 def test_impact_goes_through_the_outlets_and_runs_are_of_the_asset():
-    told = ran(asset("fit", "train"), asset("check", "test", by=None))
-    context = told.context()
+    story = ran(asset("fit", "train"), asset("check", "test", by=None))
+    context = story.context()
     assert recomputed_by_update(context, {"s": days("2025-01-07")}) == {
         "split": days("2025-01-07"),
         "fit": days("2025-01-07"),
@@ -328,9 +328,9 @@ def test_impact_goes_through_the_outlets_and_runs_are_of_the_asset():
 
 
 def test_lineage_leads_from_an_outlet_to_what_its_run_read():
-    told = ran(asset("fit", "train"))
+    story = ran(asset("fit", "train"))
     (origin,) = trace_lineage(
-        told.project, told.state, past(told), asset=told.project.assets["fit"], partitions=days("2025-01-07")
+        story.project, story.state, past(story), asset=story.project.assets["fit"], partitions=days("2025-01-07")
     ).origins
     (read,) = origin.reads
     (made,) = read.origins
@@ -338,15 +338,15 @@ def test_lineage_leads_from_an_outlet_to_what_its_run_read():
         "train",
         "train",
         "run",
-        told.state.assets["split"].last.run,
+        story.state.assets["split"].last.run,
     )
     (source_read,) = made.reads
     assert (source_read.asset, source_read.parts) == ("s", days("2025-01-07"))
 
 
 def test_the_graph_has_what_is_written():
-    told = story(asset("fit", "train"))
-    found = graph_document(build_graph(told.project))
+    story = make_story(asset("fit", "train"))
+    found = graph_document(build_graph(story.project))
     edges = [(each["from"], each["to"], each["kind"]) for each in found["edges"]]
     assert edges == [
         ("s", "split", "reads"),
@@ -357,11 +357,11 @@ def test_the_graph_has_what_is_written():
 
 
 def test_a_mark_of_what_runs_is_refused_as_of_any_asset():
-    told = ran()
-    told.observed("s", "2025-01-07")
-    told.claim(told.plan().runs[0])
+    story = ran()
+    story.observed("s", "2025-01-07")
+    story.claim(story.plan().runs[0])
     with pytest.raises(InputError, match="split 2025-01-07 is running"):
-        marked(told, "missing", "2025-01-07")
+        marked(story, "missing", "2025-01-07")
 
 
 # --------------------------------------------------------------------------- random histories
@@ -409,7 +409,7 @@ class History(Drivers):
 @given(random=st.randoms(use_true_random=False), steps=st.integers(5, 25), cap=st.sampled_from([1, 3, 100]))
 def test_random_histories_end_with_all_outlets_whole(*, random: Random, steps: int, cap: int):
     split = asset("split", "s", "t", strategy=DateRange(max_partitions_per_run=cap))
-    told = Story(
+    story = Story(
         project(
             source("s"),
             source("t"),
@@ -419,27 +419,27 @@ def test_random_histories_end_with_all_outlets_whole(*, random: Random, steps: i
             asset("whole", "test", by=None),
         )
     )
-    drivers = History(random, told)
+    drivers = History(random, story)
     for _ in range(steps):
         drivers.step()
     drivers.rest()
-    states = told.state.assets
-    wanted = told.state.dataset("x-s").coverage & told.state.dataset("x-t").coverage
+    states = story.state.assets
+    wanted = story.state.dataset("x-s").coverage & story.state.dataset("x-t").coverage
     for name in ("split", "train", "test", "fit"):
         assert states[name].coverage.covers(wanted), name
     for name in ("train", "test"):
-        assert told.state.dataset(name).coverage == states[name].coverage
+        assert story.state.dataset(name).coverage == states[name].coverage
 
 
 def test_a_change_of_code_is_that_of_the_asset_and_reaches_who_reads_its_outlets():
     def split(sql: str):
         return asset("split", "s", definition=AssetDefinition.build(text=normal_form(sql)), on_code_change="backfill")
 
-    told = ran(asset("fit", "train"), asset("check", "test"), maker=split("SELECT 1"))
-    changed(told, *multi(split("SELECT 2"), "train", "test"), asset("fit", "train"), asset("check", "test"))
-    (change,) = find_code_changes(told.context())
+    story = ran(asset("fit", "train"), asset("check", "test"), maker=split("SELECT 1"))
+    changed(story, *multi(split("SELECT 2"), "train", "test"), asset("fit", "train"), asset("check", "test"))
+    (change,) = find_code_changes(story.context())
     assert (change.asset, change.partitions, set(change.downstream)) == ("split", days(WEEK), {"fit", "check"})
     assert set(change.readers) <= {"fit", "check"}
-    assert told.due() == {"split": [WEEK]}
-    told.run_all()
-    assert told.due() == {}
+    assert story.due() == {"split": [WEEK]}
+    story.run_all()
+    assert story.due() == {}

@@ -24,13 +24,13 @@ def reader(read, write, **more):
     return asset("log", inlet, by=None, strategy=LatestOnly(), write=write, **more)
 
 
-def story(read, write, **more):
+def make_story(read, write, **more):
     """An asset that has read its inlet up to 7, and version 3."""
-    told = Story(project(source("orders", by=None), reader(read, write, **more)))
-    told.observed("orders", table_id="t", version=3)
-    (run,) = told.plan().runs
-    told.succeed("log", told.claim(run), watermarks={"orders": high(read, 3)})
-    return told
+    story = Story(project(source("orders", by=None), reader(read, write, **more)))
+    story.observed("orders", table_id="t", version=3)
+    (run,) = story.plan().runs
+    story.succeed("log", story.claim(run), watermarks={"orders": high(read, 3)})
+    return story
 
 
 def high(read, version):
@@ -47,95 +47,95 @@ def low(run):
 
 
 def test_what_a_backfill_appended_is_not_appended_again():
-    told = story(ReadAfter("id"), AppendWrite())
-    told.observed("orders", table_id="t", version=4)
-    run = backfill(told)
+    story = make_story(ReadAfter("id"), AppendWrite())
+    story.observed("orders", table_id="t", version=4)
+    run = backfill(story)
     assert low(run) == "7"
-    told.succeed("log", told.claim(run), watermarks={"orders": "8"})
-    (next_one,) = told.plan().runs
+    story.succeed("log", story.claim(run), watermarks={"orders": "8"})
+    (next_one,) = story.plan().runs
     assert low(next_one) == "8"
 
 
 def test_what_a_backfill_merged_moves_nothing():
-    told = story(ReadAfter("id"), UPSERT)
-    told.observed("orders", table_id="t", version=4)
-    told.succeed("log", told.claim(backfill(told)), watermarks={"orders": "8"})
-    (next_one,) = told.plan().runs
+    story = make_story(ReadAfter("id"), UPSERT)
+    story.observed("orders", table_id="t", version=4)
+    story.succeed("log", story.claim(backfill(story)), watermarks={"orders": "8"})
+    (next_one,) = story.plan().runs
     assert low(next_one) == "7"
 
 
 @pytest.mark.parametrize("read", [ReadAfter("id"), ReadChanges()])
 def test_what_runs_by_hand_alone_goes_on_from_where_it_was(read):
-    told = Story(project(source("orders", by=None), reader(read, AppendWrite(), schedule=Schedule())))
-    told.observed("orders", table_id="t", version=3)
-    run = backfill(told)
+    story = Story(project(source("orders", by=None), reader(read, AppendWrite(), schedule=Schedule())))
+    story.observed("orders", table_id="t", version=3)
+    run = backfill(story)
     assert low(run) is None
-    told.succeed("log", told.claim(run), watermarks={"orders": high(read, 3)})
-    told.observed("orders", table_id="t", version=4)
-    run = backfill(told)
+    story.succeed("log", story.claim(run), watermarks={"orders": high(read, 3)})
+    story.observed("orders", table_id="t", version=4)
+    run = backfill(story)
     assert low(run) == high(read, 3)
-    told.succeed("log", told.claim(run), watermarks={"orders": high(read, 4)})
-    assert low(backfill(told)) == high(read, 4)
+    story.succeed("log", story.claim(run), watermarks={"orders": high(read, 4)})
+    assert low(backfill(story)) == high(read, 4)
 
 
 def test_where_a_person_goes_on_with_what_is_there_no_change_is_passed_over():
-    told = story(ReadChanges(), AppendWrite())
-    log = told.project.assets["log"]
-    told.add(
+    story = make_story(ReadChanges(), AppendWrite())
+    log = story.project.assets["log"]
+    story.add(
         build_target_entry(
-            log, told.state.assets["log"], TableFinding("replaced", "the table was replaced by another", EVERYTHING)
+            log, story.state.assets["log"], TableFinding("replaced", "the table was replaced by another", EVERYTHING)
         )
     )
-    told.observed("orders", table_id="t", version=4)
-    run = backfill(told)
-    told.succeed("log", told.claim(run), watermarks={"orders": str(TablePosition("t", 4))})
-    (next_one,) = told.plan().runs
+    story.observed("orders", table_id="t", version=4)
+    run = backfill(story)
+    story.succeed("log", story.claim(run), watermarks={"orders": str(TablePosition("t", 4))})
+    (next_one,) = story.plan().runs
     assert low(next_one) == str(TablePosition("t", 3))
 
 
 def test_what_is_read_anew_beyond_its_position_takes_the_place_of_all():
     """What was deleted since the position is told by nothing else."""
-    told = story(ReadChanges(), UPSERT)
-    told.observed("orders", table_id="t", version=4)
-    told.add(
-        mark_asset(told.context(), MarkRequest(told.project.assets["log"], EVERYTHING, "missing", "restated", "ann"))
+    story = make_story(ReadChanges(), UPSERT)
+    story.observed("orders", table_id="t", version=4)
+    story.add(
+        mark_asset(story.context(), MarkRequest(story.project.assets["log"], EVERYTHING, "missing", "restated", "ann"))
     )
-    (run,) = told.plan().runs
+    (run,) = story.plan().runs
     assert (low(run), run.request.rebuilds) == (None, True)
     assert run.reason == "orders updated, marked as missing by ann: restated, reads all of orders (version 4)"
 
 
 def test_a_position_is_no_highest_value_of_a_column():
-    told = story(ReadChanges(), AppendWrite())
-    told.change(source("orders", by=None), reader(ReadAfter("id"), AppendWrite()))
-    told.observed("orders", table_id="t", version=4)
-    assert told.plan().runs == ()
-    (reason,) = told.waits("log")
+    story = make_story(ReadChanges(), AppendWrite())
+    story.change(source("orders", by=None), reader(ReadAfter("id"), AppendWrite()))
+    story.observed("orders", table_id="t", version=4)
+    assert story.plan().runs == ()
+    (reason,) = story.waits("log")
     assert reason == (
         "the new rows of orders are unknown: it was read by its changes before, and is now read above the highest "
         "id; read it by its changes again, or drop the table of log to start over"
     )
     with pytest.raises(InputError, match="log: the new rows of orders are unknown"):
-        backfill(told)
+        backfill(story)
 
 
 def test_what_was_read_by_its_changes_is_read_anew_above_a_column_where_that_doubles_nothing():
-    told = story(ReadChanges(), UPSERT)
-    told.change(source("orders", by=None), reader(ReadAfter("id"), UPSERT))
-    told.observed("orders", table_id="t", version=4)
-    (run,) = told.plan().runs
+    story = make_story(ReadChanges(), UPSERT)
+    story.change(source("orders", by=None), reader(ReadAfter("id"), UPSERT))
+    story.observed("orders", table_id="t", version=4)
+    (run,) = story.plan().runs
     assert (low(run), run.request.rebuilds) == (None, True)
 
 
 @pytest.mark.parametrize("kind", ["restored", "gone"])
 def test_what_an_outlet_lost_is_made_anew_of_what_is_read_by_its_changes(kind):
-    told = Story(project(source("orders", by=None), *multi(reader(ReadChanges(), UPSERT), "train", "test")))
-    told.observed("orders", table_id="t", version=3)
-    (run,) = told.plan().runs
-    told.succeed("log", told.claim(run), watermarks={"orders": str(TablePosition("t", 3))})
-    train = told.project.assets["train"]
+    story = Story(project(source("orders", by=None), *multi(reader(ReadChanges(), UPSERT), "train", "test")))
+    story.observed("orders", table_id="t", version=3)
+    (run,) = story.plan().runs
+    story.succeed("log", story.claim(run), watermarks={"orders": str(TablePosition("t", 3))})
+    train = story.project.assets["train"]
     what = TableFinding(kind, f"its table is {kind}", EVERYTHING, *(("t", 9, "m") if kind == "restored" else ()))
-    told.add(build_target_entry(train, told.state.assets["train"], what))
-    told.observed("orders", table_id="t", version=4)
-    (run,) = told.plan().runs
+    story.add(build_target_entry(train, story.state.assets["train"], what))
+    story.observed("orders", table_id="t", version=4)
+    (run,) = story.plan().runs
     assert (low(run), run.request.rebuilds) == (None, True)

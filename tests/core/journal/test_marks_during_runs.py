@@ -14,15 +14,15 @@ from tests.depth import histories
 KEYS = ("2025-01-01", "2025-01-02", "2025-01-03")
 
 
-def story(*own):
-    told = Story(project(source("s"), *(own or (asset("a", "s"),))))
-    told.observed("s", *KEYS)
-    return told
+def make_story(*own):
+    story = Story(project(source("s"), *(own or (asset("a", "s"),))))
+    story.observed("s", *KEYS)
+    return story
 
 
-def mark(told, kind, *keys, name="a"):
+def mark(story, kind, *keys, name="a"):
     partitions = days(*keys) if keys else EVERYTHING
-    told.add(MarkEntry(name, told.project.assets[name].uri, kind, partitions, "as it is", "ann"))
+    story.add(MarkEntry(name, story.project.assets[name].uri, kind, partitions, "as it is", "ann"))
 
 
 def failures(told, name="a"):
@@ -32,57 +32,57 @@ def failures(told, name="a"):
 
 @pytest.mark.parametrize("kind", ["done", "skip"])
 def test_a_run_that_fails_says_nothing_of_what_a_person_told_meanwhile(kind):
-    told = story()
-    claim = told.claim(told.plan().runs[0])
-    mark(told, kind, "2025-01-02")
-    told.fail("a", claim)
-    assert failures(told) == ["2025-01-01", "2025-01-03"]
-    assert told.due() == {"a": ["2025-01-01", "2025-01-03"]}
+    story = make_story()
+    claim = story.claim(story.plan().runs[0])
+    mark(story, kind, "2025-01-02")
+    story.fail("a", claim)
+    assert failures(story) == ["2025-01-01", "2025-01-03"]
+    assert story.due() == {"a": ["2025-01-01", "2025-01-03"]}
 
 
 @pytest.mark.parametrize("kind", ["done", "skip"])
 def test_nothing_has_failed_where_a_person_told_of_all(kind):
-    told = story()
-    claim = told.claim(told.plan().runs[0])
-    mark(told, kind, *KEYS)
-    told.fail("a", claim, fenced=False)
-    assert failures(told) == []
-    assert [link.status for link in told.state.assets["a"].chain] == ["unfenced"]
+    story = make_story()
+    claim = story.claim(story.plan().runs[0])
+    mark(story, kind, *KEYS)
+    story.fail("a", claim, fenced=False)
+    assert failures(story) == []
+    assert [link.status for link in story.state.assets["a"].chain] == ["unfenced"]
 
 
 def test_what_was_told_before_the_run_was_claimed_is_overridden():
-    told = story()
-    mark(told, "done", "2025-01-02")
-    told.observed("s", "2025-01-02")
-    told.fail("a", told.claim(told.plan().runs[0]))
-    assert failures(told) == list(KEYS)
+    story = make_story()
+    mark(story, "done", "2025-01-02")
+    story.observed("s", "2025-01-02")
+    story.fail("a", story.claim(story.plan().runs[0]))
+    assert failures(story) == list(KEYS)
 
 
 def test_what_is_wanted_again_meanwhile_has_failed():
-    told = story()
-    claim = told.claim(told.plan().runs[0])
-    mark(told, "done", "2025-01-02")
-    mark(told, "missing", "2025-01-02")
-    told.fail("a", claim)
-    assert failures(told) == list(KEYS)
+    story = make_story()
+    claim = story.claim(story.plan().runs[0])
+    mark(story, "done", "2025-01-02")
+    mark(story, "missing", "2025-01-02")
+    story.fail("a", claim)
+    assert failures(story) == list(KEYS)
 
 
 @pytest.mark.parametrize("kind", ["done", "skip"])
 def test_of_an_asset_without_partitions(kind):
-    told = Story(project(source("s", by=None), asset("a", "s", by=None)))
-    told.observed("s")
-    claim = told.claim(told.plan().runs[0])
-    mark(told, kind)
-    told.fail("a", claim)
-    assert told.state.assets["a"].failed == ()
+    story = Story(project(source("s", by=None), asset("a", "s", by=None)))
+    story.observed("s")
+    claim = story.claim(story.plan().runs[0])
+    mark(story, kind)
+    story.fail("a", claim)
+    assert story.state.assets["a"].failed == ()
 
 
 def test_of_a_multi_asset():
-    told = story(*multi(asset("a", "s"), "x", "y"))
-    claim = told.claim(told.plan().runs[0])
-    mark(told, "done", "2025-01-02")
-    told.fail("a", claim)
-    assert failures(told) == ["2025-01-01", "2025-01-03"]
+    story = make_story(*multi(asset("a", "s"), "x", "y"))
+    claim = story.claim(story.plan().runs[0])
+    mark(story, "done", "2025-01-02")
+    story.fail("a", claim)
+    assert failures(story) == ["2025-01-01", "2025-01-03"]
 
 
 class Model:
@@ -119,7 +119,7 @@ steps = st.lists(
 @given(steps)
 @histories(200)
 def test_random_marks_and_runs(history):
-    told, model, claim = story(), Model(), None
+    told, model, claim = make_story(), Model(), None
     run = told.plan().runs[0]
     for what, keys in history:
         if what in ("done", "skip", "missing"):
