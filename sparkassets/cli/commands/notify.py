@@ -47,8 +47,8 @@ def test_receivers(folder: Path, to: str | None, as_json: bool) -> int:
 def silence(folder: Path, select: str, until: str | None, end: bool, reason: str, as_json: bool) -> int:
     """Notify nobody of the SELECTed assets until TIME; runs go on.
 
-    SELECT is as in `--select`, such as tag:sales. What comes up meanwhile and lasts is told by the first run afterwards
-    that meets it again. With --json: {silenced: [ASSET], until}.
+    SELECT is as in `--select`, such as tag:sales. Trouble that begins meanwhile and lasts is sent by the first run
+    afterwards. With --json: {silenced: [ASSET], until}.
     """
     if end == (until is not None):
         raise InputError("expected --until TIME or --end")

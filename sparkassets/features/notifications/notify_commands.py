@@ -54,7 +54,7 @@ class NotifyCommands:
     def silence(self, select: Selection, *, until: datetime | str | None, reason: str) -> list[str]:
         """Notifies nobody of the selected assets until an instant; None ends their silence now. Returns their names.
 
-        What comes up meanwhile and lasts is told by the first run after it that meets it again.
+        Trouble that begins meanwhile and lasts is sent by the first run afterwards.
 
         >>> project.notifications.silence("tag:sales", until="2025-01-02T18:00", reason="moving")  # doctest: +SKIP
 
