@@ -22,6 +22,7 @@ from typing import Final
 from xml.sax.saxutils import quoteattr
 
 from sparkassets.cache import cache_folder, used_files
+from sparkassets.core.phrases import listing
 from sparkassets.errors import SparkUnavailableError
 from sparkassets.frozen import frozen
 
@@ -151,11 +152,9 @@ def _is_within(text: str, requirement: str) -> bool:
     return True
 
 
-SUPPORTED = (17, 21, 25)
-"""Supported major versions."""
-_OLDEST_SPARK: Final = {17: (3, 5), 21: (4, 0), 25: (4, 2)}
-"""The oldest Spark for each Java."""
-_JAVA_HINT = "install Java, such as openjdk-17-jre-headless, or set JAVA_HOME to it"
+_JAVAS: Final = (((4, 2), (17, 21, 25)), ((4, 0), (17, 21)), ((3, 5), (11, 17)))
+"""The versions of Java that each Spark runs on, newest first."""
+_JAVA_HINT = "install Java 17, such as openjdk-17-jre-headless, or set JAVA_HOME to it"
 
 
 @frozen
@@ -175,34 +174,32 @@ def find_java() -> JavaRuntime:
     """The Java that Spark's own start script would take: ``$JAVA_HOME/bin/java``, else the first on the path.
 
     Raises:
-        SparkUnavailableError: There is none, or its version is not in `SUPPORTED`.
+        SparkUnavailableError: There is none, or the installed Spark does not run on it.
     """
+    spark, supported = _find_supported_javas()
+    needed = f"{spark} needs Java {listing(list(map(str, supported)))}"
     home = os.environ.get("JAVA_HOME")
-    wanted = str(Path(home, "bin", "java")) if home else "java"
-    found = shutil.which(wanted)
+    found = shutil.which(str(Path(home, "bin", "java")) if home else "java")
     if found is None:
         place = f"at JAVA_HOME={home}" if home else "on the PATH"
-        raise SparkUnavailableError(f"Spark needs Java 17, 21 or 25, but there is no Java {place}", hint=_JAVA_HINT)
+        raise SparkUnavailableError(f"{needed}, but there is no Java {place}", hint=_JAVA_HINT)
     command = Path(found).resolve()
     build = _read_build_text(command)
     version = _parse_major_version(build)
-    if version not in SUPPORTED:
+    if version not in supported:
         described = f"Java {version}" if version else "of an unknown version"
-        raise SparkUnavailableError(f"Spark needs Java 17, 21 or 25, but {found} is {described}", hint=_JAVA_HINT)
-    oldest = _OLDEST_SPARK[version]
-    if (spark := _find_pyspark_version()) and version_numbers(spark) < oldest:
-        wanted = ".".join(map(str, oldest))
-        message = f"{found} is Java {version}, which Spark takes from {wanted} on, and pyspark is {spark}"
-        raise SparkUnavailableError(message, hint="install Java 17, or a newer Spark")
+        raise SparkUnavailableError(f"{needed}, but {found} is {described}", hint=_JAVA_HINT)
     return JavaRuntime(command, build)
 
 
-def _find_pyspark_version() -> str:
-    """The version of the Spark package; empty where it is none."""
+def _find_supported_javas() -> tuple[str, tuple[int, ...]]:
+    """The installed Spark in words, and the versions of Java that it runs on; where it is no package, of any Spark."""
     try:
-        return package_version("pyspark")
+        spark = package_version("pyspark")
     except PackageNotFoundError:
-        return ""
+        return "Spark", tuple(sorted({java for _, javas in _JAVAS for java in javas}))
+    release = version_numbers(spark)[:2]
+    return f"Spark {spark}", next((javas for oldest, javas in _JAVAS if oldest <= release), _JAVAS[-1][1])
 
 
 def _read_build_text(command: Path) -> str:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import re
+from importlib.metadata import PackageNotFoundError
 
 import pytest
 
@@ -8,6 +10,8 @@ from sparkassets.errors import SparkUnavailableError
 from sparkassets.spark.installation import find_java
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the fake Java is a shell script")
+
+HINT = "  hint: install Java 17, such as openjdk-17-jre-headless, or set JAVA_HOME to it"
 
 
 @pytest.fixture
@@ -17,7 +21,7 @@ def fake(tmp_path, monkeypatch):
     def make(*, release=None, said="", folder="home"):
         home = tmp_path / folder
         command = home / "bin" / "java"
-        command.parent.mkdir(parents=True)
+        command.parent.mkdir(parents=True, exist_ok=True)
         command.write_text(f"#!/bin/sh\nprintf '%s' '{said}' >&2\n", encoding="utf-8")
         command.chmod(0o755)
         if release is not None:
@@ -26,6 +30,21 @@ def fake(tmp_path, monkeypatch):
         return home
 
     return make
+
+
+@pytest.fixture
+def spark(monkeypatch):
+    """Makes another version of pyspark seem installed, None for none."""
+
+    def install(version):
+        def find(package):
+            if version is None:
+                raise PackageNotFoundError(package)
+            return version
+
+        monkeypatch.setattr("sparkassets.spark.installation.package_version", find)
+
+    return install
 
 
 @pytest.mark.parametrize(
@@ -38,8 +57,8 @@ def fake(tmp_path, monkeypatch):
         {"said": 'openjdk version "25.0.3" 2026-04-21 LTS'},
     ],
 )
-def test_a_java_of_17_21_or_25_is_taken(fake, saying, monkeypatch):
-    monkeypatch.setattr("sparkassets.spark.installation.package_version", lambda _: "4.2.0")
+def test_java_17_21_or_25_is_taken(fake, saying, spark):
+    spark("4.2.0")
     home = fake(**saying)
     found = find_java()
     assert found.command == home / "bin" / "java"
@@ -47,35 +66,56 @@ def test_a_java_of_17_21_or_25_is_taken(fake, saying, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("version", "javas", "refused"),
+    [
+        ("3.5.9", "11 or 17", (8, 21, 25)),
+        ("4.0.5", "17 or 21", (11, 25)),
+        ("4.1.4", "17 or 21", (11, 25)),
+        ("4.2.0", "17, 21 or 25", (11, 26)),
+        (None, "11, 17, 21 or 25", (8, 26)),
+    ],
+)
+def test_each_spark_runs_on_its_own_versions_of_java(fake, spark, version, javas, refused):
+    spark(version)
+    for java in map(int, re.findall(r"\d+", javas)):
+        fake(release=f'JAVA_VERSION="{java}.0.1"')
+        find_java()
+    for java in refused:
+        home = fake(release=f'JAVA_VERSION="{java}.0.1"')
+        with pytest.raises(SparkUnavailableError) as error:
+            find_java()
+        named = f"Spark {version}" if version else "Spark"
+        assert str(error.value) == (f"{named} needs Java {javas}, but {home}/bin/java is Java {java}\n{HINT}")
+
+
+@pytest.mark.parametrize(
     ("saying", "named"),
     [
         ({"release": 'JAVA_VERSION="1.8.0_402"'}, "Java 8"),
-        ({"release": 'JAVA_VERSION="11.0.2"'}, "Java 11"),
         ({"said": 'openjdk version "26" 2026-03-17'}, "Java 26"),
         ({"said": "command not recognised"}, "of an unknown version"),
     ],
 )
-def test_another_java_is_refused_in_one_line(fake, saying, named):
+def test_another_java_is_refused_in_one_line(fake, saying, named, spark):
+    spark("4.2.0")
     home = fake(**saying)
     with pytest.raises(SparkUnavailableError) as error:
         find_java()
-    assert str(error.value) == (
-        f"Spark needs Java 17, 21 or 25, but {home}/bin/java is {named}\n  hint: install Java, such as "
-        "openjdk-17-jre-headless, or set JAVA_HOME to it"
-    )
+    assert str(error.value) == f"Spark 4.2.0 needs Java 17, 21 or 25, but {home}/bin/java is {named}\n{HINT}"
 
 
-def test_no_java_is_one_line(tmp_path, monkeypatch):
-    hint = "  hint: install Java, such as openjdk-17-jre-headless, or set JAVA_HOME to it"
+def test_no_java_is_one_line(tmp_path, monkeypatch, spark):
+    spark("4.2.0")
+    needed = "Spark 4.2.0 needs Java 17, 21 or 25"
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(SparkUnavailableError) as error:
         find_java()
-    assert str(error.value) == f"Spark needs Java 17, 21 or 25, but there is no Java at JAVA_HOME={tmp_path}\n{hint}"
+    assert str(error.value) == f"{needed}, but there is no Java at JAVA_HOME={tmp_path}\n{HINT}"
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SparkUnavailableError) as error:
         find_java()
-    assert str(error.value) == f"Spark needs Java 17, 21 or 25, but there is no Java on the PATH\n{hint}"
+    assert str(error.value) == f"{needed}, but there is no Java on the PATH\n{HINT}"
 
 
 def test_links_are_followed_to_the_release_file(fake, tmp_path, monkeypatch):
@@ -86,12 +126,3 @@ def test_links_are_followed_to_the_release_file(fake, tmp_path, monkeypatch):
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(links))
     assert find_java().command == home / "bin" / "java"
-
-
-@pytest.mark.parametrize(("java", "oldest", "spark"), [("25.0.3", "4.2", "4.1.1"), ("21.0.1", "4.0", "3.5.9")])
-def test_a_newer_java_is_for_a_newer_spark(fake, monkeypatch, java, oldest, spark):
-    fake(said=f'openjdk version "{java}" 2026-04-21 LTS')
-    monkeypatch.setattr("sparkassets.spark.installation.package_version", lambda _: spark)
-    refused = rf"is Java {java[:2]}, which Spark takes from {oldest} on, and pyspark is {spark}"
-    with pytest.raises(SparkUnavailableError, match=refused):
-        find_java()
