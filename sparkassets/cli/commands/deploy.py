@@ -102,10 +102,11 @@ def databricks(as_json: bool, **wanted: Any) -> int:  # noqa: ANN401  the option
 @_options
 @click.option(
     "--tasks",
-    type=click.Choice(["one", "assets", "folders"]),
+    type=click.Choice(["one", "assets", "folders", "due"]),
     default="one",
     show_default=True,
-    help="One task for all assets, or for each asset or folder of assets; each starts a Spark of its own.",
+    help="One task for all assets, for each asset or folder of assets, or, mapped from a plan at each start, for each "
+    "asset that is due. Each starts a Spark of its own.",
 )
 @click.option(
     "--on",

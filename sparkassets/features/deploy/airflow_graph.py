@@ -1,4 +1,4 @@
-"""What Airflow shows of a project: a task for each asset or folder, and the datasets whose events the two exchange."""
+"""What Airflow shows of a project: tasks for assets, folders or stages, and the datasets whose events both exchange."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
-Tasks = Literal["one", "assets", "folders"]
-"""Which tasks a DAG has: one, one for each asset, or one for the assets of each folder."""
+Tasks = Literal["one", "assets", "folders", "due"]
+"""Which tasks a DAG has: one, one for each asset or folder of assets, or one for each asset that a plan finds due."""
 
 
 @frozen
@@ -25,14 +25,17 @@ class AirflowGraph:
     """The tasks of a DAG, and its datasets: from their URI in the journal to that of Airflow's asset.
 
     Attributes:
-        tasks: The assets that each task runs; empty for one task for all.
+        tasks: The assets that each task runs; empty for one task for all, and with stages.
         upstream: For each task those that come before it.
+        stages: Assets that are planned together: those of the first follow no others, each other those of the stage
+            before and of earlier ones; empty unless tasks are made of the plan.
         written: Datasets whose events the DAG emits.
         awaited: Datasets whose events in Airflow start it, and are recorded.
     """
 
     tasks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     upstream: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    stages: Sequence[Sequence[str]] = ()
     written: Mapping[str, str] = field(default_factory=dict)
     awaited: Mapping[str, str] = field(default_factory=dict)
 
@@ -62,8 +65,10 @@ def draw_airflow_graph(
         hint = "name a source, or a dataset that others write"
         raise InputError(f"--on {itself}: the DAG computes it, and would start itself", hint=hint)
     if tasks == "one":
-        return AirflowGraph({}, {}, written, awaited)
+        return AirflowGraph(written=written, awaited=awaited)
     above = _find_upstream_assets(project, selected)
+    if tasks == "due":
+        return AirflowGraph(stages=_list_stages(above), written=written, awaited=awaited)
     task_of = {each: each if tasks == "assets" else _folder_of(project, each) for each in above}
     members = {task: tuple(each for each in above if task_of[each] == task) for task in task_of.values()}
     upstream = {
@@ -77,7 +82,22 @@ def draw_airflow_graph(
     except CycleError as error:
         folders = listing(list(dict.fromkeys(error.args[1])), last="and")
         raise InputError(f"--tasks folders: {folders} read each other", hint="take --tasks assets") from None
-    return AirflowGraph({task: members[task] for task in order}, upstream, written, awaited)
+    return AirflowGraph({task: members[task] for task in order}, upstream, written=written, awaited=awaited)
+
+
+def _list_stages(above: Mapping[str, Sequence[str]]) -> list[Sequence[str]]:
+    """The assets by the length of the longest chain of assets above them, shortest first.
+
+    >>> _list_stages({"a": (), "b": ("a",), "c": (), "d": ("b", "c")})
+    [('a', 'c'), ('b',), ('d',)]
+    """
+    sorter = TopologicalSorter(above)
+    sorter.prepare()
+    stages = list[Sequence[str]]()
+    while ready := sorter.get_ready():
+        stages.append(ready)
+        sorter.done(*ready)
+    return stages
 
 
 def _folder_of(project: ProjectSpec, asset: str) -> str:

@@ -326,7 +326,7 @@ def read_dag(text):
     compile(tree, "dag.py", "exec")
     constants, tasks = {}, {}
     for each in ast.walk(tree):
-        if isinstance(each, ast.Assign) and each.targets[0].id in ("COMMAND", "OPTIONS", "ENVIRONMENT"):
+        if isinstance(each, ast.Assign) and each.targets[0].id in ("COMMAND", "OPTIONS", "ENVIRONMENT", "STAGES"):
             constants[each.targets[0].id] = ast.literal_eval(each.value)
         if isinstance(each, ast.Call) and getattr(each.func, "id", "") == "run":
             name, *arguments = map(ast.literal_eval, each.args)
@@ -373,10 +373,10 @@ def test_a_task_for_each_asset_follows_the_tasks_of_what_it_reads(deploy, projec
     assert code == 0, err
     text = (out / "shop_dev.py").read_text()
     assert read_dag(text)[1] == {name: ["--select", name] for name in ("revenue", "weekly", "priced")}
-    assert '[runs["revenue"]] >> runs["weekly"]' in text
-    assert '[runs["weekly"], runs["revenue"]] >> runs["priced"]' in text
+    assert '[tasks["revenue"]] >> tasks["weekly"]' in text
+    assert '[tasks["weekly"], tasks["revenue"]] >> tasks["priced"]' in text
     text = (deploy("airflow", "--tasks", "assets", "--select", "revenue,priced")[3] / "shop_dev.py").read_text()
-    assert '[runs["revenue"]] >> runs["priced"]' in text  # also by way of what is left out
+    assert '[tasks["revenue"]] >> tasks["priced"]' in text  # also by way of what is left out
 
 
 def test_a_task_for_each_folder_runs_its_assets_after_those_of_what_they_read(deploy, project):
@@ -392,11 +392,22 @@ def test_a_task_for_each_folder_runs_its_assets_after_those_of_what_they_read(de
         "assets.shop": ["--select", "revenue"],
         "assets.reports.weekly": ["--select", "weekly,priced"],
     }
-    assert '[runs["assets.shop"]] >> runs["assets.reports.weekly"]' in text
+    assert '[tasks["assets.shop"]] >> tasks["assets.reports.weekly"]' in text
     back = "---\nasset: back\ninlets: [priced]\nschedule: priced\nsql: SELECT * FROM {{ inlets.priced }}\n"
     (project / "assets/shop/all.yml").write_text(ASSETS + back)
     code, _, err, _ = deploy("airflow", "--tasks", "folders")
     assert (code, "read each other" in err) == (2, True), err
+
+
+def test_tasks_of_a_plan_are_made_in_stages_in_which_each_asset_comes_after_what_it_follows(deploy, project):
+    (project / "assets/shop.yml").write_text(ASSETS + CHAIN + "---\nasset: alone\nschedule: '@daily'\nsql: SELECT 1\n")
+    code, _, err, out = deploy("airflow", "--tasks", "due", "--on", "prices")
+    assert code == 0, err
+    constants, tasks = read_dag((out / "shop_dev.py").read_text())
+    assert constants["STAGES"] == [["alone", "revenue"], ["weekly"], ["priced"]]
+    assert tasks == {}
+    text = (deploy("airflow", "--tasks", "due", "--select", "revenue,priced")[3] / "shop_dev.py").read_text()
+    assert read_dag(text)[0]["STAGES"] == [["revenue"], ["priced"]]
 
 
 def test_a_dag_may_start_by_events_of_others_alone(deploy, project):
