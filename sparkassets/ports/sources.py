@@ -48,6 +48,10 @@ class Observation:
         """Whether there is anything to record: an update, or a move of the position."""
         return self.whole or self.version is not None or bool(self.changed or self.removed or self.cursor or self.views)
 
+    def unless_empty(self) -> Observation | None:
+        """The observation; None if it has neither news nor notes."""
+        return self if self.has_news or self.notes else None
+
 
 @frozen
 class LastLook:

@@ -10,11 +10,11 @@ from urllib.parse import unquote
 
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import NOTHING, Dependency, PartitionSet
-from sparkassets.core.patterns import JOURNAL_CURSOR, FileSlot, KnownFile, PathPattern, is_of_file, is_of_slot
+from sparkassets.core.patterns import JOURNAL_CURSOR, FileSlot, KnownFile, is_of_file, is_of_slot
 from sparkassets.core.runs import InletPin, RunRequest
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
-from sparkassets.core.spec.source_views import view_id
+from sparkassets.core.spec.source_views import source_pattern, view_id
 from sparkassets.digests import blake2b
 from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder
@@ -61,19 +61,15 @@ def _slot_fingerprints(source: AssetSpec, position: Mapping[str, Any], parts: Pa
     All slots without a partitioning, or if everything is pinned. One file may span several partitions of its source.
     """
     partitioning = source.partitioning
-    if parts.is_everything or not partitioning.is_partitioned or source.storage is None:
-        return {
-            key: fingerprint
-            for key, fingerprint in position.items()
-            if fingerprint and key != JOURNAL_CURSOR and is_of_slot(key)
-        }
-    pattern = PathPattern.parse(source.storage.as_path, partitioning.segment_columns)
-    slots = {key: FileSlot.of_key(key, partitioning) for key in position if is_of_slot(key)}
-    return {
-        key: position[key]
-        for key, slot in slots.items()
-        if slot is not None and position[key] and parts.overlaps(slot.parts(pattern, partitioning))
-    }
+    recorded = {key: each for key, each in position.items() if each and key != JOURNAL_CURSOR and is_of_slot(key)}
+    if parts.is_everything or not partitioning.is_partitioned:
+        return recorded
+    pattern = source_pattern(source)
+    slots = {key: FileSlot.of_key(key, partitioning) for key in recorded}
+    pinned = (
+        key for key, slot in slots.items() if slot is not None and parts.overlaps(slot.parts(pattern, partitioning))
+    )
+    return {key: recorded[key] for key in pinned}
 
 
 def _view_fingerprints(uri: str, position: Mapping[str, Any], parts: PartitionSet) -> dict[str, str]:
@@ -106,17 +102,13 @@ def _partitions_of_file(source: AssetSpec, path: str) -> PartitionSet:
     """The source's partition that a file is in by its path; nothing if the path does not say, or is another's."""
     if source.source is None or source.storage is None or source.in_paths is not None:
         return NOTHING
-    partitioning = source.path_partitioning
-    pattern = PathPattern.parse(source.storage.path, partitioning.segment_columns)
+    pattern = source_pattern(source)
     root = _without_scheme(pattern.root).rstrip("/") + "/"
     for candidate in (_without_scheme(path), _without_scheme(unquote(path))):
-        relative, text = candidate.removeprefix(root), None
         if pattern.fields and candidate.startswith(root):
-            text = pattern.match(relative)
-        if text is not None:
-            segment, time = pattern.segments_of_path(relative), pattern.time_of_text(text, partitioning)
-            if segment is not None and time is not None:
-                return PartitionSet.from_slots([(segment, time)])
+            slot = pattern.slot_of_path(candidate.removeprefix(root), source.path_partitioning)
+            if slot is not None:
+                return PartitionSet.from_slots([slot])
     return NOTHING
 
 

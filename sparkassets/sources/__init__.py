@@ -24,21 +24,20 @@ def make_observer(
         texts: Reads CSV and JSON files.
         by_session: Wraps an observer to use a session for Delta tables that it cannot open.
     """
-    if asset.storage is None or (asset.source is None and not asset.views):
+    kind = asset.source.kind if asset.source is not None else "delta" if asset.views else "events"
+    if asset.storage is None or kind == "events":
         return None
-    if asset.source is not None and asset.source.kind == "events":
-        return None
-    if asset.source is None or asset.source.kind in ("delta", "tables"):
-        from sparkassets.sources.delta import DeltaObserver
+    if kind not in ("delta", "tables"):
+        from sparkassets.sources.files import FileObserver
 
-        if asset.views:
-            return DeltaObserver()
-        table_observer = by_session(DeltaObserver())
-        if asset.source is None or asset.source.kind == "delta":
-            return table_observer
-        from sparkassets.sources.table_sets import ListedFolders, TableSetObserver
+        return FileObserver(texts)
+    from sparkassets.sources.delta import DeltaObserver
 
-        return TableSetObserver(ListedFolders(), table_observer)
-    from sparkassets.sources.files import FileObserver
+    if asset.views:
+        return DeltaObserver()
+    table_observer = by_session(DeltaObserver())
+    if kind == "delta":
+        return table_observer
+    from sparkassets.sources.table_sets import ListedFolders, TableSetObserver
 
-    return FileObserver(texts)
+    return TableSetObserver(ListedFolders(), table_observer)

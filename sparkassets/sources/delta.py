@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from sparkassets.core.journal.entries import ViewChanges
-from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
+from sparkassets.core.partitions import NOTHING
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.tables import is_table
 from sparkassets.errors import SourceError
@@ -71,29 +71,22 @@ class DeltaObserver:
 
         Each view has a position of its own in the cursor: a new view begins with all that the table holds.
         """
-        has_moved = table_observation is not None and table_observation.version is not None
-        version = table_observation.version if table_observation is not None and has_moved else inspection.last.version
+        observation = table_observation or Observation(inspection.asset.name, NOTHING)
+        has_moved = observation.version is not None
+        version = observation.version if has_moved else inspection.last.version
         if version is None:
             return table_observation
         view_cursors: Mapping[str, Any] = inspection.last.cursor.get(_VIEWS) or {}
-        looks = {
-            uri: _observe_view(
-                inspection,
-                partitioning,
-                view_cursors.get(uri),
-                inspection.last.view_coverage[uri],
-                version=version,
-                has_moved=has_moved,
+        news, cursors = dict[str, Observation](), dict[str, Mapping[str, Any]]()
+        for uri in inspection.asset.views:
+            found, cursors[uri] = _observe_view(
+                inspection, uri, view_cursors.get(uri, {}), version=version, has_moved=has_moved
             )
-            for uri, partitioning in inspection.asset.views.items()
-        }
-        cursors = {uri: cursor for uri, (_, cursor) in looks.items()}
-        news = {uri: each for uri, (each, _) in looks.items() if each is not None}
-        observation = table_observation or Observation(inspection.asset.name, NOTHING)
+            if found is not None:
+                news[uri] = found
         if cursors != view_cursors:
             observation = replace(observation, cursor={**observation.cursor, _VIEWS: cursors or None})
-        merged = _merge_views(observation, news)
-        return merged if merged.has_news or merged.notes else None
+        return _merge_views(observation, news).unless_empty()
 
 
 def _merge_views(base: Observation, views: Mapping[str, Observation]) -> Observation:
@@ -110,22 +103,15 @@ def _merge_views(base: Observation, views: Mapping[str, Observation]) -> Observa
 
 
 def _observe_view(
-    inspection: TableInspection,
-    partitioning: Partitioning,
-    view_cursor: Mapping[str, Any] | None,
-    coverage: PartitionSet,
-    *,
-    version: int,
-    has_moved: bool,
+    inspection: TableInspection, uri: str, cursor: Mapping[str, Any], *, version: int, has_moved: bool
 ) -> tuple[Observation | None, Mapping[str, Any]]:
     """The news of a view, up to the version at which the table was looked at, and the view's new cursor.
 
-    None in place of news without any. ``view_cursor`` is the view's cursor, None for a new view: whatever the view is
-    recorded to hold, and the table no longer has, is then removed. ``has_moved`` says that the table was replaced or
-    went back.
+    None in place of news without any. ``cursor`` is the view's, empty for a new view: whatever the view is recorded to
+    hold, and the table no longer has, is then removed. ``has_moved`` says that the table was replaced or went back.
     """
-    cursor = view_cursor or {}
-    asset = replace(inspection.asset, partitioning=partitioning, views={})
+    coverage = inspection.last.view_coverage[uri]
+    asset = replace(inspection.asset, partitioning=inspection.asset.views[uri], views={})
     last = LastLook(cursor.get("table_id"), cursor.get("version"), cursor, coverage)
     view_inspection = TableInspection(asset, inspection.path, last, until=version)
     is_same_version = cursor.get("version") == version and cursor.get("table_id") == inspection.last.table_id
@@ -134,7 +120,7 @@ def _observe_view(
     observation = view_inspection.observation()
     if observation is None or observation.version is None:
         return observation, cursor
-    if view_cursor is None:
+    if not cursor:
         observation = replace(observation, removed=coverage - observation.changed)
     position = {**cursor, **observation.cursor, "table_id": observation.table_id, "version": observation.version}
     return observation, {key: value for key, value in position.items() if value is not None}

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
@@ -49,6 +50,11 @@ class PartitionChanges:
     removed: PartitionSet = NOTHING
     unknown_files: int = 0
     rewritten_files: int = 0
+
+    @property
+    def is_imprecise(self) -> bool:
+        """Whether all partitions of rewritten files count, for want of a record of which rows changed."""
+        return bool(self.rewritten_files) and not self.unknown_files
 
 
 @dataclass(slots=True)
@@ -138,11 +144,8 @@ class TableParts:
         """
         removed_files, added_files, has_passing_files = _net_files(commits)
         has_moved_rows = any(commit.moves_rows for commit in commits)
-        before, after = (
-            self._rows_of_removed(removed_files, commits, seen_version),
-            self._rows_of_added(added_files, version),
-        )
-        removed_rows, unknown_keys = _separate_unreadable(before)
+        after = self._rows_of_added(added_files, version)
+        removed_rows, unknown_keys = _separate_unreadable(self._rows_of_removed(removed_files, commits, seen_version))
         added_rows, unread_keys = _separate_unreadable(after)
         if unread_keys and not has_moved_rows:
             self._check_readable(added_files[unread_keys[0]].path, after[unread_keys[0]])
@@ -150,24 +153,20 @@ class TableParts:
         if unread_keys:  # these were compacted and vacuumed since they came
             after_partitions = after_partitions | self.find_partitions(self._table_at(version))
         if unknown_keys:
-            before_partitions = before_partitions | self._find_possible(
-                [removed_files[key] for key in unknown_keys], seen_version, version, coverage
-            )
+            unknown_files = [removed_files[key] for key in unknown_keys]
+            before_partitions = before_partitions | self._find_possible(unknown_files, seen_version, version, coverage)
         changed = before_partitions | after_partitions
         if not (has_moved_rows or has_passing_files or unknown_keys or unread_keys):
-            changed = _find_touched(
-                commits,
-                {removed_files[key]: removed_rows[key] for key in removed_rows},
-                {added_files[key]: added_rows[key] for key in added_rows},
-            )
-        changed, rewritten = changed & self._read_feed_partitions(commits), _count_rewritten(commits, removed_rows)
+            changed = _find_touched(commits, (removed_files, removed_rows), (added_files, added_rows))
+        changed, unknown = changed & self._read_feed_partitions(commits), len(unknown_keys) + len(unread_keys)
         if not removed_files:
-            return PartitionChanges(changed, unknown_files=len(unread_keys))
-        empty = self.find_lost(
-            before_partitions | after_partitions if has_moved_rows else before_partitions - after_partitions, version
-        )
-        removed = self._held_before(empty, seen_version, coverage) if has_moved_rows else empty
-        return PartitionChanges(changed - empty, removed, len(unknown_keys) + len(unread_keys), rewritten)
+            return PartitionChanges(changed, unknown_files=unknown)
+        rewritten = _count_rewritten(commits, removed_rows)
+        if not has_moved_rows:
+            empty = self.find_lost(before_partitions - after_partitions, version)
+            return PartitionChanges(changed - empty, empty, unknown, rewritten)
+        empty = self.find_lost(before_partitions | after_partitions, version)
+        return PartitionChanges(changed - empty, self._held_before(empty, seen_version, coverage), unknown, rewritten)
 
     def _find_possible(
         self, files: Sequence[FileAction], seen_version: int, version: int, coverage: PartitionSet
@@ -213,26 +212,28 @@ class TableParts:
         parts = _complete_parts(removed, {key: self._part(file) for key, file in removed.items()}, added_parts)
         if any(not parts[key].is_known and file.partition is None for key, file in removed.items()):
             parts = _complete_parts(removed, parts, self._file_parts_at(seen_version))
-        kept: Mapping[str, Array] = {}
-        if any(file.has_deletion_vector for file in removed.values()):
-            with suppress(SourceError):  # where the log goes back that far no more, more rows went than did
-                kept = self._read_kept_rows(self._table_at(seen_version))
-        rows = self._rows_by_key(removed, parts, kept)
-        unreadable_keys = [key for key, each in rows.items() if isinstance(each, OSError)]
+        rows = self._rows_by_key(removed, parts, self._kept_rows_at(seen_version, removed))
+        _, unreadable_keys = _separate_unreadable(rows)
         if unreadable_keys:
-            unreadable = {key: removed[key] for key in unreadable_keys}
-            completed = _complete_parts(unreadable, parts, self._file_parts_at(seen_version))
-            rows |= {key: _known_rows(part, None) or rows[key] for key, part in completed.items()}
+            completed = _complete_parts(removed, parts, self._file_parts_at(seen_version))
+            rows |= {key: _known_rows(completed[key], None) or rows[key] for key in unreadable_keys}
         return rows
 
     def _rows_of_added(self, added: Mapping[str, FileAction], version: int) -> dict[str, Rows | OSError]:
         """The rows of added files by their keys, or the error of a file that was vacuumed meanwhile."""
-        kept = (
-            self._read_kept_rows(self._table_at(version))
-            if any(file.has_deletion_vector for file in added.values())
-            else {}
-        )
-        return self._rows_by_key(added, {key: self._part(file) for key, file in added.items()}, kept)
+        parts = {key: self._part(file) for key, file in added.items()}
+        return self._rows_by_key(added, parts, self._kept_rows_at(version, added))
+
+    def _kept_rows_at(self, version: int, files: Mapping[str, FileAction]) -> Mapping[str, Array]:
+        """The rows that deletion vectors of these files leave at a version; empty where the log lacks that version.
+
+        More rows then count as removed than were.
+        """
+        if not any(file.has_deletion_vector for file in files.values()):
+            return {}
+        with suppress(SourceError):
+            return self._read_kept_rows(self._table_at(version))
+        return {}
 
     def _rows_by_key(
         self, files: Mapping[str, FileAction], parts: Mapping[str, FilePart], kept: Mapping[str, Array]
@@ -344,13 +345,13 @@ def _net_files(commits: Sequence[LogCommit]) -> tuple[dict[str, FileAction], dic
     """Files removed and files added between two versions, by key; and whether other files came and went in between."""
     first: dict[str, FileAction] = {}
     last: dict[str, FileAction] = {}
-    for commit in commits:
-        for file in commit.files:
-            first.setdefault(file.key, file)
-            last[file.key] = file
-    removed = {key: file for key, file in last.items() if not file.added and not first[key].added}
-    added = {key: file for key, file in last.items() if file.added and first[key].added}
-    return removed, added, any(first[key].added and not file.added for key, file in last.items())
+    for file in chain.from_iterable(commit.files for commit in commits):
+        first.setdefault(file.key, file)
+        last[file.key] = file
+    before = {key for key, file in first.items() if not file.added}
+    after = {key for key, file in last.items() if file.added}
+    removed, added = ({key: last[key] for key in last if key in some} for some in (before - after, after - before))
+    return removed, added, len(before | after) < len(last)
 
 
 def _separate_unreadable(files: Mapping[str, Rows | OSError]) -> tuple[dict[str, Rows], list[str]]:
@@ -398,28 +399,33 @@ def _count_rewritten(commits: Sequence[LogCommit], removed: Mapping[str, Rows]) 
     return sum(len(removed.get(file.key, ())) > 1 for commit in replacing for file in commit.files if not file.added)
 
 
-def _find_touched(
-    commits: Sequence[LogCommit], removed: Mapping[FileAction, Rows], added: Mapping[FileAction, Rows]
-) -> PartitionSet:
+_Side = tuple[Mapping[str, FileAction], Mapping[str, Rows]]
+"""The files of one of two versions that the other has not, and their rows, by key."""
+
+
+def _find_touched(commits: Sequence[LogCommit], removed: _Side, added: _Side) -> PartitionSet:
     """The partitions with rows that were added, removed or changed, from the rows of files before and after.
 
     Commits that only delete rows are judged by the number of rows in each partition, which then must differ.
     """
     rewriting = [commit for commit in commits if any(not file.added for file in commit.files)]
     operations = {commit.operation for commit in rewriting}
-    rewritten = {file.key for commit in rewriting for file in commit.files}
     if operations <= _DELETING_OPERATIONS:
-        fewer = _find_differing_counts(
-            removed.values(), (rows for file, rows in added.items() if file.key in rewritten)
-        )
-        return fewer | _cells(rows for file, rows in added.items() if file.key not in rewritten)
-    before = {file.path: rows for file, rows in removed.items()}
-    after = {file.path: rows for file, rows in added.items()}
+        return _find_fewer(removed[1], added[1], chain.from_iterable(commit.files for commit in rewriting))
+    before, after = ({files[key].path: each for key, each in rows.items()} for files, rows in (removed, added))
     kept_paths = before.keys() & after.keys() if operations <= _VECTOR_OPERATIONS else set()
-    replaced = _cells(rows for side in (before, after) for path, rows in side.items() if path not in kept_paths)
-    return PartitionSet.union(
-        [replaced, *(_find_differing_counts([before[path]], [after[path]]) for path in kept_paths)]
-    )
+    changed = [_find_differing_counts([before[path]], [after[path]]) for path in kept_paths]
+    replaced = [side[path] for side in (before, after) for path in side.keys() - kept_paths]
+    return PartitionSet.union([_cells(replaced), *changed])
+
+
+def _find_fewer(
+    removed: Mapping[str, Rows], added: Mapping[str, Rows], rewritten_files: Iterable[FileAction]
+) -> PartitionSet:
+    """The partitions with fewer rows in rewritten files, and those of other files that were added."""
+    rewritten = {file.key for file in rewritten_files}
+    fewer = _find_differing_counts(removed.values(), (rows for key, rows in added.items() if key in rewritten))
+    return fewer | _cells(rows for key, rows in added.items() if key not in rewritten)
 
 
 def _cells(files: Iterable[Rows]) -> PartitionSet:

@@ -14,9 +14,9 @@ from typing import Any
 from sparkassets.core.journal.entries import ViewChanges
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet, Segment
 from sparkassets.core.partitions.json_form import encode_partitions
-from sparkassets.core.patterns import KnownFile, PathPattern, file_key, fingerprint, is_of_file
+from sparkassets.core.patterns import KnownFile, file_key, fingerprint, is_of_file
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.spec.source_views import view_digest, view_id
+from sparkassets.core.spec.source_views import source_pattern, view_digest, view_id
 from sparkassets.files import File
 from sparkassets.files.object_stores import local_path
 from sparkassets.frozen import frozen
@@ -24,6 +24,8 @@ from sparkassets.ports import FileContent, LastLook, TextFileReader
 from sparkassets.sources.problems import NAMED, describe_ignored_values
 
 _THREADS = 16
+_UNSEEN = KnownFile("", "", {}, {})
+"""What is known of a file before it is seen."""
 
 Slots = Mapping[str, tuple[Segment, list[File]]]
 """The segments that a slot's path tells, and its files, by the slot's key."""
@@ -91,17 +93,8 @@ class _ViewInspection:
 
     def find_changes(self, view_coverage: Mapping[str, PartitionSet]) -> FileViewChanges:
         """The news, and the changes of the cursor."""
-        settled_files = {
-            file_key(file[0]): (slot, file)
-            for slot, (_, files) in self.slots.items()
-            if slot not in self.unsettled
-            for file in files
-        }
-        gone_files = {
-            key: each
-            for key, each in self.before.items()
-            if key not in settled_files and each.slot not in self.unsettled
-        }
+        settled_files = self._list_settled()
+        gone_files = self._list_gone(settled_files)
         view_specs = {uri: (view_id(uri), view_digest(self.asset, uri)) for uri in self.asset.views}
         files_to_read = {
             key: settled for key, settled in settled_files.items() if self._is_new(key, settled[1], view_specs.values())
@@ -109,14 +102,26 @@ class _ViewInspection:
         contents = self._read_files(files_to_read, view_specs)
         if contents is None:
             return FileViewChanges(unread=len(files_to_read))
-        after = {key: each for key, each in self.before.items() if key not in gone_files} | contents
-        views = {uri: self._view(uri, contents, gone_files, after, view_coverage[uri]) for uri in view_specs}
+        after = {**self.before, **contents}
+        for key in gone_files:
+            del after[key]
+        looks = ((uri, self._view(uri, contents, gone_files, after, view_coverage[uri])) for uri in view_specs)
         return FileViewChanges(
-            views={uri: each for uri, each in views.items() if each},
+            views={uri: changes for uri, changes in looks if changes},
             cursor=dict.fromkeys(gone_files) | {key: each.encode() for key, each in contents.items()},
             notes=self._notes(after.values()),
             read=len(files_to_read),
         )
+
+    def _list_settled(self) -> dict[str, tuple[str, File]]:
+        """The slot and the file of each key, for files of slots that no longer change."""
+        settled = {slot: files for slot, (_, files) in self.slots.items() if slot not in self.unsettled}
+        return {file_key(file[0]): (slot, file) for slot, files in settled.items() for file in files}
+
+    def _list_gone(self, settled_files: Collection[str]) -> dict[str, KnownFile]:
+        """The known files that are no longer there, by their keys."""
+        missing = {key: each for key, each in self.before.items() if key not in settled_files}
+        return {key: each for key, each in missing.items() if each.slot not in self.unsettled}
 
     def _is_new(self, key: str, file: File, specs: Collection[tuple[str, str]]) -> bool:
         """Whether the file must be read: it is new or changed, or was not read for one of these views."""
@@ -162,8 +167,7 @@ class _ViewInspection:
 
     def _root(self, files: Mapping[str, tuple[str, File]]) -> str:
         """The folder or prefix that the files' paths are relative to; for a single file its folder."""
-        path = self.asset.storage.path if self.asset.storage is not None else ""
-        pattern = PathPattern.parse(path, self.asset.path_partitioning.segment_columns)
+        pattern = source_pattern(self.asset)
         root = local_path(pattern.root) or pattern.root
         is_single_file = not pattern.is_pattern and all(root.endswith(f"/{file[0]}") for _, file in files.values())
         return root.rpartition("/")[0] if is_single_file else root
@@ -186,9 +190,9 @@ class _ViewInspection:
         lost_parts: list[PartitionSet] = []
         gone_parts: list[PartitionSet] = []
         for key, each in contents.items():
-            known_file = self.before.get(key)
-            previous, is_now = NOTHING if known_file is None else known_file.parts(view), each.parts(view)
-            if known_file is not None and known_file.seen == each.seen:
+            known_file = self.before.get(key, _UNSEEN)
+            previous, is_now = known_file.parts(view), each.parts(view)
+            if known_file.seen == each.seen:
                 changed_parts.append(is_now - previous)
             else:
                 changed_parts.append(is_now | previous)
@@ -197,10 +201,8 @@ class _ViewInspection:
             is_gone = each.slot not in self.slots or not self.asset.path_partitioning.is_partitioned
             (gone_parts if is_gone else lost_parts).append(each.parts(view))
         changed, removed = PartitionSet.union([*changed_parts, *lost_parts]), PartitionSet.union(gone_parts)
-        is_first_look = not any(view in each.held for each in self.before.values())
-        unknown = self.asset.views[uri].admissible_partitions(coverage) if is_first_look else NOTHING
-        if not removed and not unknown:
-            return ViewChanges(changed)
+        is_known = any(view in each.held for each in self.before.values())
+        unknown = NOTHING if is_known else self.asset.views[uri].admissible_partitions(coverage)
         present = PartitionSet.union([*lost_parts, *(each.parts(view) for each in after.values())])
         return ViewChanges(changed | (removed & present), (removed | unknown) - present)
 

@@ -10,18 +10,19 @@ from typing import Any
 
 from sparkassets.core.partitions import NOTHING, YEARS, Partitioning, PartitionSet, Segment
 from sparkassets.core.patterns import LISTING, FileSlot, PathPattern, digest_look, fingerprint, is_of_slot
-from sparkassets.core.phrases import escape_unwritable, few
+from sparkassets.core.phrases import escape_unwritable
+from sparkassets.core.planner.wording import plural
 from sparkassets.core.source_formats import FileFormat
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.source_views import source_pattern
 from sparkassets.errors import SourceError
 from sparkassets.files import File, SkippedFiles, iterate_files
 from sparkassets.files.object_stores import local_path
 from sparkassets.frozen import frozen, replace
 from sparkassets.ports import LastLook, Observation, TextFileReader
 from sparkassets.sources.file_views import FileViewChanges, observe_views
+from sparkassets.sources.problems import count_ignored, describe_exclusions, explain_missing_root
 
-_MOST_NAMED = 5
-"""How many files a note names."""
 _MOST_FILES_IN_MEMORY = 100_000
 """So many files of a disk are held in memory before it is known whether anything is new; where there are more, and
 something is, they are listed again."""
@@ -65,6 +66,12 @@ class _IgnoredFiles:
         """All of them, by reason."""
         return self.unnamed, self.out_of_range, self.unlisted, self.excluded, self.undecodable, self.outside
 
+    def find_untimed(self, pattern: PathPattern, text: str, partitioning: Partitioning) -> list[str]:
+        """The kind of files whose name has this text where a time should be, and is in no slot."""
+        if pattern.time_of_text(text, partitioning.with_excluded_slots) is not None:
+            return self.excluded
+        return self.out_of_range if pattern.is_outside_calendar(text) else self.unnamed
+
 
 @frozen
 class LostSlots:
@@ -93,9 +100,9 @@ class LostSlots:
         lost = [key for key in cursor if key not in present]
         unlisted = find_unlisted(partitioning, lost)
         gone = [key for key in lost if key not in unlisted]
-        slots = (FileSlot.of_key(key, partitioning) for key in gone if partitioning.is_partitioned)
+        slots = [FileSlot.of_key(key, partitioning) for key in gone] if partitioning.is_partitioned else []
         held = PartitionSet.union(slot.parts(pattern, partitioning) for slot in slots if slot is not None)
-        emptied = {key: "" for key in unlisted if cursor[key]}
+        emptied = dict.fromkeys(filter(cursor.get, unlisted), "")
         removed = partitioning.admissible_partitions(held) - PartitionSet.from_slots(present.values())
         return cls({**emptied, **dict.fromkeys(gone)}, gone, removed)
 
@@ -125,10 +132,8 @@ class FileObserver:
         Raises:
             SourceError: The folder is missing or cannot be listed; or a file can never be read.
         """
-        if asset.storage is None or asset.source is None:
-            raise SourceError(f"the source '{asset.name}' has no path")
-        pattern = PathPattern.parse(asset.storage.path, asset.partitioning.segment_columns)
-        slot_cursor = {key: value for key, value in last.cursor.items() if is_of_slot(key)}
+        pattern = source_pattern(asset)
+        slot_cursor = {key: last.cursor[key] for key in filter(is_of_slot, last.cursor)}
         try:
             listing = _list_unless_known(asset, pattern, slot_cursor, last.cursor)
         except FileNotFoundError:
@@ -137,8 +142,8 @@ class FileObserver:
             return None
         files, skipped = listing
         slots, ignored = _group(pattern, asset.partitioning, files)
-        ignored.undecodable.extend(sorted(filter(pattern.resembles, skipped.undecodable)))
-        ignored.outside.extend(sorted(skipped.outside))
+        ignored.undecodable.extend(filter(pattern.resembles, skipped.undecodable))
+        ignored.outside.extend(skipped.outside)
         unsettled = _find_unsettled(asset, slots, now)
         empty = _without_empty(asset, slots, unsettled)
         notes = _notes(asset, empty=empty, ignored=ignored, unsettled=len(unsettled))
@@ -150,23 +155,18 @@ class FileObserver:
         notes = (*notes, *view_changes.notes)
         if cursor_changes and not (notes or asset.views):
             cursor_changes[LISTING] = _digest(asset, _without_lost({**slot_cursor, **cursor_changes}), files)
-        observation = Observation(
+        changed = [slots[key] for key in new_fingerprints]
+        return Observation(
             asset=asset.name,
-            changed=PartitionSet.from_slots(slots_now[key] for key in new_fingerprints),
+            changed=PartitionSet.from_slots(map(slots_now.__getitem__, new_fingerprints)),
             removed=lost.removed,
-            whole=not asset.partitioning.is_partitioned and bool(new_fingerprints or lost.gone),
+            whole=bool(changed or lost.gone) and not asset.partitioning.is_partitioned,
             cursor={**cursor_changes, **view_changes.cursor},
-            extra=_extra(
-                [slots[key] for key in new_fingerprints],
-                ignored,
-                files_read=view_changes.read,
-                unsettled=len(unsettled),
-            ),
+            extra=_extra(changed, ignored, files_read=view_changes.read, unsettled=len(unsettled)),
             notes=notes,
             views=view_changes.views,
             session_needed_reason=_unread_files(view_changes.unread),
-        )
-        return observation if observation.has_news or notes else None
+        ).unless_empty()
 
     def _observe_views(
         self, asset: AssetSpec, slots: Mapping[str, _SlotFiles], unsettled: Collection[str], last: LastLook
@@ -182,7 +182,7 @@ class FileObserver:
 
 def _unread_files(count: int) -> str:
     """How many new files nobody has read, as a clause; empty for none."""
-    return f"{_count(count, 'new file')} not read yet" if count else ""
+    return f"{plural(count, 'new file')} not read yet" if count else ""
 
 
 def _without_lost(cursor: Mapping[str, Any]) -> dict[str, Any]:
@@ -193,7 +193,11 @@ def _without_lost(cursor: Mapping[str, Any]) -> dict[str, Any]:
 def _extra(changed: Collection[_SlotFiles], ignored: _IgnoredFiles, **counts: int) -> dict[str, Any]:
     """The ``extra`` of an observation: files in changed slots, counts above zero, and what is ignored."""
     files = sum(len(slot.files) for slot in changed)
-    return {"files": files, **{key: count for key, count in counts.items() if count}, **_list_ignored(ignored)}
+    return {
+        "files": files,
+        **{key: count for key, count in counts.items() if count},
+        **count_ignored([*chain(*ignored.kinds)]),
+    }
 
 
 def _find_news(
@@ -242,18 +246,7 @@ def _list_unless_known(
 
 def _without_folder(asset: AssetSpec, pattern: PathPattern, *, seen: bool) -> Observation:
     """The observation of a source whose folder does not exist; ``seen`` says whether it did at an earlier look."""
-    from sparkassets.sources.problems import explain_missing_root
-
     return Observation(asset=asset.name, changed=NOTHING, notes=(explain_missing_root(asset.name, pattern, seen=seen),))
-
-
-def _list_ignored(ignored: _IgnoredFiles) -> dict[str, Any]:
-    paths = sorted(chain.from_iterable(ignored.kinds))
-    return (
-        {"ignored": [escape_unwritable(path) for path in paths[:_MOST_NAMED]], "ignored_count": len(paths)}
-        if paths
-        else {}
-    )
 
 
 def slots_of(
@@ -275,35 +268,19 @@ def _notes(asset: AssetSpec, *, empty: Sequence[str], ignored: _IgnoredFiles, un
     """A note for each kind of files that are left out, with the reason, and one on slots that still change."""
     by = asset.partitioning.time.noun if asset.partitioning.time is not None else "partition"
     columns = " or ".join(f"'{column}'" for column in asset.partitioning.segment_columns)
-    notes = []
-    if empty:
-        notes.append(f"{_count(len(empty), 'empty file')} without rows left out: {_name_some(empty)}")
-    if names := ignored.unnamed:
-        notes.append(f"{_count(len(names), 'file')} whose name has no {by} left out: {_name_some(names)}")
-    if names := ignored.out_of_range:
-        years = f"of the years {YEARS[0]} to {YEARS[-1]}"
-        notes.append(f"{_count(len(names), 'file')} of no {by} {years} left out: {_name_some(names)}")
-    if names := ignored.excluded:
-        notes.append(f"{_count(len(names), 'file')} of an excluded {by} left out: {_name_some(names)}")
-    if names := ignored.unlisted:
-        notes.append(f"{_count(len(names), 'file')} of no segment of {columns} left out: {_name_some(names)}")
-    if names := ignored.undecodable:
-        are = "is" if len(names) == 1 else "are"
-        whose = f"{_count(len(names), 'file')} whose name{'' if len(names) == 1 else 's'} {are} not UTF-8"
-        notes.append(f"{whose} left out, which Spark cannot read: {_name_some(names)}")
-    if names := ignored.outside:
-        notes.append(f"{_count(len(names), 'link')} out of the source's folder left out: {_name_some(names)}")
-    if unsettled:
-        notes.append(f"{_count(unsettled, by)} not settled yet")
-    return tuple(notes)
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}" + ("" if number == 1 else "s")
-
-
-def _name_some(paths: Sequence[str]) -> str:
-    return few([escape_unwritable(path) for path in paths], most=_MOST_NAMED)
+    whose_names = "whose name is" if len(ignored.undecodable) == 1 else "whose names are"
+    notes = describe_exclusions(
+        [
+            (empty, "empty file", "without rows left out"),
+            (ignored.unnamed, "file", f"whose name has no {by} left out"),
+            (ignored.out_of_range, "file", f"of no {by} of the years {YEARS[0]} to {YEARS[-1]} left out"),
+            (ignored.excluded, "file", f"of an excluded {by} left out"),
+            (ignored.unlisted, "file", f"of no segment of {columns} left out"),
+            (ignored.undecodable, "file", f"{whose_names} not UTF-8 left out, which Spark cannot read"),
+            (ignored.outside, "link", "out of the source's folder left out"),
+        ]
+    )
+    return (*notes, f"{plural(unsettled, by)} not settled yet") if unsettled else notes
 
 
 def _find_unsettled(asset: AssetSpec, slots: Mapping[str, _SlotFiles], now: datetime) -> set[str]:
@@ -365,7 +342,7 @@ def _check_readable(name: str, form: FileFormat, files: Sequence[File]) -> None:
 def _group(
     pattern: PathPattern, partitioning: Partitioning, files: Sequence[File]
 ) -> tuple[dict[str, _SlotFiles], _IgnoredFiles]:
-    """The files by the key of their slot, and the sorted paths of files that are in none."""
+    """The files by the key of their slot, and the paths of files that are in none."""
     slots: dict[str, _SlotFiles] = {}
     ignored = _IgnoredFiles()
     by_text: dict[tuple[Segment | None, str], list[File]] = {}
@@ -373,8 +350,7 @@ def _group(
     for file in files:
         text = pattern.match(file[0])
         if text is not None:
-            segment = pattern.segments_of_path(file[0]) if partitioning.segments else ()
-            by_text.setdefault((segment, text), []).append(file)
+            by_text.setdefault((pattern.segments_of_path(file[0]), text), []).append(file)
         elif pattern.resembles(file[0]):
             ignored.unnamed.append(file[0])
     for (segment, text), members in by_text.items():
@@ -382,16 +358,8 @@ def _group(
         if segment is None or not is_listed(segment):
             ignored.unlisted.extend(path for path, _, _ in members)
         elif time is None:
-            ignored_paths = ignored.out_of_range if pattern.is_outside_calendar(text) else ignored.unnamed
-            ignored_paths = (
-                ignored.excluded
-                if pattern.time_of_text(text, partitioning.with_excluded_slots) is not None
-                else ignored_paths
-            )
-            ignored_paths.extend(path for path, _, _ in members)
+            ignored.find_untimed(pattern, text, partitioning).extend(path for path, _, _ in members)
         else:
             key = FileSlot(segment, None if partitioning.time is None else time[0]).key
             slots.setdefault(key, _SlotFiles(segment, time)).files.extend(members)
-    for paths in ignored.kinds:
-        paths.sort()
     return slots, ignored

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from unicodedata import normalize
 
 from sparkassets.core.partitions import YEARS, Partitioning
 from sparkassets.core.patterns import PathPattern
 from sparkassets.core.phrases import escape_unwritable, few
+from sparkassets.core.planner.wording import plural
 from sparkassets.core.spec.project_spec import ProjectSpec
+from sparkassets.core.spec.source_views import source_pattern
 from sparkassets.errors import SourceError, SpecProblem
 from sparkassets.files.object_stores import local_path
 
@@ -64,9 +67,8 @@ def find_missing_storage(project: ProjectSpec) -> tuple[SpecProblem, ...]:
             if asset.source.kind == "delta":
                 explain_missing_table(asset.name, asset.storage.path)
             elif asset.source.kind != "events":
-                pattern = PathPattern.parse(asset.storage.path, asset.partitioning.segment_columns)
-                root = Path(local_path(pattern.root) or "")
-                if not root.exists():
+                pattern = source_pattern(asset)
+                if not Path(local_path(pattern.root) or "").exists():
                     explain_missing_root(asset.name, pattern, seen=False)
         except SourceError as error:
             problems.append(SpecProblem(asset.location, error.args[0], error.hint))
@@ -94,7 +96,30 @@ def _hint(path: Path) -> str:
 
 
 NAMED = 5
-"""How many values of a column are named."""
+"""How many paths, or values of a column, are named."""
+
+Exclusion = tuple[Sequence[str], str, str]
+"""Paths that a look leaves out, the noun of one, and what a note says of them."""
+
+
+def describe_exclusions(exclusions: Iterable[Exclusion]) -> tuple[str, ...]:
+    """A note for each kind of paths that are left out.
+
+    >>> describe_exclusions([(["in/b", "in/a"], "file", "of no day left out"), ([], "link", "left out")])
+    ('2 files of no day left out: in/a, in/b',)
+    """
+    return tuple(
+        f"{plural(len(paths), noun)} {predicate}: {_name_some(sorted(paths))}"
+        for paths, noun, predicate in exclusions
+        if paths
+    )
+
+
+def count_ignored(names: Collection[str]) -> dict[str, Any]:
+    """The first names that are left out and their number, as ``extra`` of an observation; empty without any."""
+    first = [escape_unwritable(name) for name in sorted(names)[:NAMED]]
+    return {"ignored": first, "ignored_count": len(names)} if names else {}
+
 
 LeftOut = Mapping[str, Sequence[str]]
 """Values by column that name no partition, ascending."""

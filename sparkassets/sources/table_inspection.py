@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.partitions import NOTHING, PartitionSet, SegmentPartition
-from sparkassets.core.phrases import escape_unwritable
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.features import FEED
 from sparkassets.delta.file_parts import FileParts
@@ -20,10 +19,10 @@ from sparkassets.delta.partition_columns import PartitionColumns, columns_of
 from sparkassets.delta.tables import is_table, load_table, unreadable
 from sparkassets.digests import blake2b
 from sparkassets.errors import NoTableError, SourceError
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 from sparkassets.ports import LastLook, Observation
 from sparkassets.sources.delta_changes import PartitionChanges, TableParts
-from sparkassets.sources.problems import NAMED, LeftOut, describe_ignored_values, explain_missing_table
+from sparkassets.sources.problems import LeftOut, count_ignored, describe_ignored_values, explain_missing_table
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -133,29 +132,34 @@ class TableInspection:
             return self._observe_everything(self._open(), reason=reason)
         ignored = self._ignored_before()
         cursor = self._cursor(log, version, columns, ignored)
-        if not commits and all(self.last.cursor.get(key) == value for key, value in cursor.items()):
+        if not commits and cursor == {key: self.last.cursor.get(key) for key in cursor}:
             return self.without_news()
         has_files = any(commit.files for commit in commits)
         parts = self._parts(columns)
-        changes, added, removed = PartitionChanges(), NOTHING, NOTHING
+        changes = PartitionChanges()
         if parts and has_files:
             changes, ignored = self._find_file_changes(parts, commits, seen_version)
-        if parts and self.last.cursor.get("keys") != self._segments_digest():
-            held, relisted = parts.find_partitions(self._open(version)), self._relisted_partitions()
-            added, removed = (held - self.last.coverage) | (held & relisted), relisted - held
+        if parts and not self._same_segments():
+            changes = self._with_relisted(changes, parts.find_partitions(self._open(version)))
             ignored = _sort_ignored(parts.ignored_values(version))
         uncertainty = _describe_uncertainty(changes, columns)
         return Observation(
             asset=self.asset.name,
-            changed=changes.changed | added,
-            removed=changes.removed | removed,
+            changed=changes.changed,
+            removed=changes.removed,
             whole=parts is None and has_files,
             table_id=self.last.table_id,
             version=version,
             cursor=self._cursor(log, version, columns, ignored),
             extra=_describe_commits(commits) | uncertainty | _describe_reads(parts),
-            notes=(*self._notes(ignored), *([uncertainty["reason"]] if "rewritten" in uncertainty else [])),
+            notes=(*self._notes(ignored), *([uncertainty["reason"]] if changes.is_imprecise else [])),
         )
+
+    def _with_relisted(self, changes: PartitionChanges, held: PartitionSet) -> PartitionChanges:
+        """The changes, with those of a changed list of segments, where the table holds ``held`` now."""
+        relisted = self._relisted_partitions()
+        added = (held - self.last.coverage) | (held & relisted)
+        return replace(changes, changed=changes.changed | added, removed=changes.removed | (relisted - held))
 
     def _replaced_reason(self, commits: Sequence[LogCommit], columns: PartitionColumns) -> str | None:
         """Why the commits made everything in the table news: it is another one, or has other columns; else None."""
@@ -179,7 +183,7 @@ class TableInspection:
     def without_news(self) -> Observation | None:
         """An observation without changes that repeats the notes about left-out values; None if there are none."""
         notes = self._notes(self._ignored_before())
-        return Observation(asset=self.asset.name, changed=NOTHING, notes=notes) if notes else None
+        return Observation(asset=self.asset.name, changed=NOTHING, notes=notes).unless_empty()
 
     def _find_ignored(self, parts: TableParts, version: int, *, only_adds: bool) -> LeftOut:
         """The values in ``version`` whose rows are in no partition, by column.
@@ -261,7 +265,10 @@ class TableInspection:
 
     def is_known(self) -> bool:
         """Whether the last look used the same partition columns and the same known segments."""
-        return self._same_columns() and self.last.cursor.get("keys") == self._segments_digest()
+        return self._same_columns() and self._same_segments()
+
+    def _same_segments(self) -> bool:
+        return bool(self.last.cursor.get("keys") == self._segments_digest())
 
     def _same_columns(self) -> bool:
         """Whether the asset's partitions use the columns that the position was found with."""
@@ -299,7 +306,7 @@ class TableInspection:
 
         They are remembered because their rows are still there, and count again if the segments return.
         """
-        if self.last.cursor.get("keys") == self._segments_digest():
+        if self._same_segments():
             return self.last.cursor.get("unlisted")
         partitioning = self.asset.partitioning
         return partitioning.labels(self.last.coverage - partitioning.admissible_partitions(self.last.coverage)) or None
@@ -348,7 +355,7 @@ def _describe_uncertainty(changes: PartitionChanges, columns: PartitionColumns) 
             "reason": f"the rows of removed files are unknown; not so {exact}",
             "untold": changes.unknown_files,
         }
-    if not changes.rewritten_files:
+    if not changes.is_imprecise:
         return {}
     files = changes.rewritten_files
     subject = "a rewritten file spans" if files == 1 else f"{files:,} rewritten files span"
@@ -366,6 +373,4 @@ def _describe_reads(parts: TableParts | None) -> dict[str, Any]:
     read: dict[str, Any] = {"files_read": parts.files_read} if parts.files_read else {}
     if parts.uncertainty_reason:
         read["deletion_vectors"] = parts.uncertainty_reason
-    if ignored := sorted({value for values in parts.file_parts.ignored_values.values() for value in values}):
-        read |= {"ignored": [escape_unwritable(value) for value in ignored[:NAMED]], "ignored_count": len(ignored)}
-    return read
+    return read | count_ignored(set().union(*parts.file_parts.ignored_values.values()))

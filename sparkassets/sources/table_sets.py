@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final, Protocol
 
 from sparkassets.core.partitions import NOTHING, UNPARTITIONED, Partitioning, PartitionSet, Segment
 from sparkassets.core.patterns import FileSlot, PathPattern
-from sparkassets.core.phrases import escape_unwritable, few
+from sparkassets.core.phrases import few
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.core.spec.source_views import TableSet
 from sparkassets.core.spec.storage_location import StorageLocation
@@ -19,10 +20,8 @@ from sparkassets.files.listing import list_folders
 from sparkassets.frozen import frozen
 from sparkassets.ports import LastLook, Observation, SourceObserver
 from sparkassets.sources.files import LostSlots
-from sparkassets.sources.problems import explain_missing_root
+from sparkassets.sources.problems import NAMED, count_ignored, describe_exclusions, explain_missing_root
 
-_MOST_NAMED = 5
-"""How many tables a note names."""
 _SINGLE_TABLE_SOURCE: Final = SourceSpec("delta")
 """The source that each single table of a set is looked at as."""
 
@@ -43,6 +42,11 @@ class _IgnoredFolders:
     without_table: list[str] = field(default_factory=list)
     unnamed: list[str] = field(default_factory=list)
     unlisted: list[str] = field(default_factory=list)
+
+    @property
+    def kinds(self) -> tuple[list[str], ...]:
+        """All of them, by reason."""
+        return self.without_table, self.unnamed, self.unlisted
 
 
 @frozen
@@ -79,9 +83,9 @@ class _SlotLook:
         return {name: each.position for name, each in self.tables.items() if each.position}
 
     @property
-    def unseen_reasons(self) -> dict[str, str]:
-        """Table to the reason why only a session can look at it, for those that were not looked at."""
-        return {name: table.unseen for name, table in self.tables.items() if table.unseen}
+    def unseen_reasons(self) -> list[str]:
+        """Why only a session can look at some of the tables."""
+        return [table.unseen for table in self.tables.values() if table.unseen]
 
     @property
     def is_changed(self) -> bool:
@@ -158,29 +162,16 @@ class TableSetObserver:
             return names
         slots, left_out = _group(tables.pattern, partitioning, names)
         looks: dict[str, _SlotLook] = {}
-        unseen_reasons: dict[str, str] = {}
         for key, slot in slots.items():
             look = self._look_at_slot(asset, tables, slot, cursor.get(key), now)
             left_out.without_table.extend(set(slot.tables) - look.tables.keys())
             if look.tables:
                 looks[key] = look
-                unseen_reasons |= look.unseen_reasons
-        news = {key: look.positions for key, look in looks.items() if look.positions != look.known}
-        changed = [look.slot for look in looks.values() if look.is_changed]
         slots_now = {key: (look.slot.segment, look.slot.time) for key, look in looks.items()}
         lost = LostSlots.find(cursor, slots_now, tables.pattern, partitioning)
-        notes = _notes(asset, left_out, skipped, self._listing.nouns) + _notes_unseen(unseen_reasons)
-        if not (news or lost.cursor or notes):
-            return None
-        return Observation(
-            asset=asset.name,
-            changed=PartitionSet.from_slots((slot.segment, slot.time) for slot in changed),
-            removed=lost.removed,
-            cursor={**news, **lost.cursor},
-            extra={"tables": sum(len(slot.tables) for slot in changed), **_list_ignored(left_out, skipped)},
-            notes=notes,
-            session_needed_reason=next(iter(unseen_reasons.values()), ""),
-        )
+        ignored = count_ignored([*chain(*left_out.kinds, skipped.outside, skipped.undecodable)])
+        notes = _notes(asset, left_out, skipped, self._listing.nouns)
+        return _report_looks(asset.name, looks, lost, ignored=ignored, notes=notes)
 
     def _look_at_slot(
         self,
@@ -239,21 +230,35 @@ def _group(
     return slots, left_out
 
 
-def _list_ignored(left_out: _IgnoredFolders, skipped: SkippedFiles) -> dict[str, Any]:
-    kinds = (left_out.without_table, left_out.unnamed, left_out.unlisted, skipped.outside, skipped.undecodable)
-    paths = sorted(folder for kind in kinds for folder in kind)
-    return (
-        {"ignored": [escape_unwritable(path) for path in paths[:_MOST_NAMED]], "ignored_count": len(paths)}
-        if paths
-        else {}
-    )
+def _report_looks(
+    asset: str,
+    looks: Mapping[str, _SlotLook],
+    lost: LostSlots,
+    *,
+    ignored: Mapping[str, Any],
+    notes: tuple[str, ...],
+) -> Observation | None:
+    """The news of all slots, by their keys; None without any and without notes."""
+    news = {key: look.positions for key, look in looks.items() if look.positions != look.known}
+    changed = [look.slot for look in looks.values() if look.is_changed]
+    unseen_reasons = [reason for look in looks.values() for reason in look.unseen_reasons]
+    notes += _notes_unseen(unseen_reasons)
+    return Observation(
+        asset=asset,
+        changed=PartitionSet.from_slots((slot.segment, slot.time) for slot in changed),
+        removed=lost.removed,
+        cursor={**news, **lost.cursor},
+        extra={"tables": sum(len(slot.tables) for slot in changed), **ignored},
+        notes=notes,
+        session_needed_reason=next(iter(unseen_reasons), ""),
+    ).unless_empty()
 
 
-def _notes_unseen(unseen: Mapping[str, str]) -> tuple[str, ...]:
+def _notes_unseen(unseen_reasons: Sequence[str]) -> tuple[str, ...]:
     """A note on tables that only a session can look at."""
-    if not unseen:
+    if not unseen_reasons:
         return ()
-    reasons = few([*unseen.values()], most=_MOST_NAMED)
+    reasons = few(unseen_reasons, most=NAMED)
     return (f"not observed without a Spark session (`plan --spark` starts one): {reasons}",)
 
 
@@ -264,16 +269,12 @@ def _notes(
     noun, not_a_table = nouns
     by = asset.partitioning.time.noun if asset.partitioning.time is not None else "partition"
     columns = " or ".join(f"'{column}'" for column in asset.partitioning.segment_columns)
-    reasons = (
-        (left_out.without_table, noun, not_a_table),
-        (left_out.unnamed, noun, f"whose name has no {by}"),
-        (left_out.unlisted, noun, f"of no segment of {columns}"),
-        (skipped.undecodable, noun, "whose name is not UTF-8"),
-        (skipped.outside, "link", "out of the source's folder"),
-    )
-    return tuple(
-        f"{len(paths):,} {noun_phrase}{'' if len(paths) == 1 else 's'} {why} left out:"
-        f" {few([escape_unwritable(path) for path in sorted(paths)], most=_MOST_NAMED)}"
-        for paths, noun_phrase, why in reasons
-        if paths
+    return describe_exclusions(
+        [
+            (left_out.without_table, noun, f"{not_a_table} left out"),
+            (left_out.unnamed, noun, f"whose name has no {by} left out"),
+            (left_out.unlisted, noun, f"of no segment of {columns} left out"),
+            (skipped.undecodable, noun, "whose name is not UTF-8 left out"),
+            (skipped.outside, "link", "out of the source's folder left out"),
+        ]
     )

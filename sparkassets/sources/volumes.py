@@ -10,11 +10,11 @@ from collections.abc import Iterable
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
-from sparkassets.core.patterns import KnownFile, PathPattern, file_key, known_tables
+from sparkassets.core.patterns import KnownFile, file_key, known_tables
 from sparkassets.core.run_costs import InletVolume
 from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.spec.source_views import TableSet, view_id
+from sparkassets.core.spec.source_views import TableSet, source_pattern, view_id
 from sparkassets.delta.change_feed import table_changes
 from sparkassets.delta.file_split import TableFiles
 from sparkassets.delta.tables import is_table, load_table, reason
@@ -97,15 +97,10 @@ class LogVolumeEstimator:
         slots = self._slots[key]
         if isinstance(slots, str):
             return InletVolume(None, None, slots)
-        observed = (each for each in slots if known.position.get(each[0]))
-        if asset.in_paths is not None:
-            view = view_id(*asset.views)
-            files_with_parts = ((each, KnownFile.decode(known.position[each[0]]).parts(view)) for each in observed)
-            return _sum_slots(
-                each for each, parts in files_with_parts if pin.parts.is_everything or parts.overlaps(pin.parts)
-            )
-        partitioned = asset.partitioning.is_partitioned
-        return _sum_slots(each for each in observed if not partitioned or pin.parts.overlaps(each[1]))
+        observed = [each for each in slots if known.position.get(each[0])]
+        if pin.parts.is_everything or not asset.partitioning.is_partitioned:
+            return _sum_slots(observed)
+        return _sum_slots(each for each in observed if pin.parts.overlaps(_find_parts(asset, each, known)))
 
 
 def _change_volume(path: str, since: TablePosition, version: int) -> InletVolume:
@@ -139,9 +134,8 @@ def _load_files(path: str, table_id: str | None, version: int) -> TableFiles | s
 
 def _list_slots(asset: AssetSpec) -> list[_Slot] | str:
     """Key, partitions, bytes and number of files of each slot as it is now; a text that says why, if unknown."""
-    path = asset.storage.path if asset.storage is not None else ""
-    pattern = PathPattern.parse(path, asset.path_partitioning.segment_columns)
     try:
+        pattern = source_pattern(asset)
         files = list_files(pattern)
     except SourceError as error:
         return str(error.args[0])
@@ -152,6 +146,12 @@ def _list_slots(asset: AssetSpec) -> list[_Slot] | str:
     if asset.in_paths is not None:
         return [(file_key(file[0]), parts, file[1], 1) for parts, each in slots.values() for file in each]
     return [(key, parts, sum(file[1] for file in each), len(each)) for key, (parts, each) in slots.items()]
+
+
+def _find_parts(asset: AssetSpec, slot: _Slot, known: AssetState) -> PartitionSet:
+    """The partitions of a slot by its paths, or those that values of a file's rows had when it was observed."""
+    key, parts, _, _ = slot
+    return parts if asset.in_paths is None else KnownFile.decode(known.position[key]).parts(view_id(*asset.views))
 
 
 def _sum_slots(slots: Iterable[_Slot]) -> InletVolume:

@@ -14,6 +14,7 @@ from sparkassets.core.patterns import FileSlot
 from sparkassets.core.phrases import escape_unwritable
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.source import path_columns
+from sparkassets.core.spec.source_views import source_pattern
 from sparkassets.core.suggestions import suggest_close
 from sparkassets.delta.file_parts import FileParts
 from sparkassets.delta.partition_columns import columns_of
@@ -22,7 +23,7 @@ from sparkassets.ports import FileContent
 from sparkassets.spark import predicates, sqltext
 from sparkassets.spark.capabilities import capabilities_of, union_all
 from sparkassets.spark.failures import first_line, run_error
-from sparkassets.spark.pinned_files import FoundFile, PinnedFiles, find_root, parse_pattern
+from sparkassets.spark.pinned_files import FoundFile, PinnedFiles, find_root
 from sparkassets.spark.reader_gaps import (
     check_headers,
     escape_pattern,
@@ -238,9 +239,9 @@ def group_by_glob(files: Sequence[FoundFile]) -> list[tuple[str, FileSlot]]:
 
 def _find_base_path(files: Sequence[FoundFile], asset: AssetSpec) -> dict[str, str]:
     """The option that makes columns of folders such as ``country=nl``, for a source that is a folder; else empty."""
-    if asset.storage is None or not any("/" in file.relative for file in files):
+    if not any("/" in file.relative for file in files):
         return {}
-    pattern = parse_pattern(asset, asset.storage.path)
+    pattern = source_pattern(asset)
     return {} if pattern.is_pattern else {"basePath": find_root(pattern)}
 
 

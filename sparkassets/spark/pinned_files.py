@@ -9,6 +9,7 @@ from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.patterns import FileSlot, PathPattern, file_key, fingerprint, path_of_key
 from sparkassets.core.phrases import escape_unwritable, few
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.source_views import source_pattern
 from sparkassets.errors import SourceChangedError, SourceError
 from sparkassets.files import list_files
 from sparkassets.frozen import frozen
@@ -57,9 +58,7 @@ class PinnedFiles:
         Raises:
             SourceError: The folder vanished or cannot be listed.
         """
-        if self.asset.storage is None:
-            raise SourceError(f"the source {self.asset.name!r} has no path")
-        pattern = parse_pattern(self.asset, self.asset.storage.path)
+        pattern = source_pattern(self.asset)
         listed = list_files(pattern)
         if listed is None:
             raise SourceError(f"the source {self.asset.name!r} vanished: '{pattern.root}' is no longer there")
@@ -100,16 +99,15 @@ class PinnedFiles:
 
         Where values of rows, not paths, tell the partitions, every matching file is read.
         """
-        text, partitioning, source = pattern.match(relative), self.asset.path_partitioning, self.asset.source
-        if text is None or (source is not None and source.files is not None and source.files.is_rowless(size)):
-            return None
-        segment, time = pattern.segments_of_path(relative), pattern.time_of_text(text, partitioning)
-        if segment is None or time is None:
+        partitioning = self.asset.path_partitioning
+        found = pattern.slot_of_path(relative, partitioning)
+        if found is None or self.asset.file_format.is_rowless(size):
             return None
         is_mapped_by_path = partitioning.is_partitioned and self.asset.in_paths is None
-        if is_mapped_by_path and not self.parts.overlaps(PartitionSet.from_slots([(segment, time)])):
+        if is_mapped_by_path and not self.parts.overlaps(PartitionSet.from_slots([found])):
             return None
-        slot = FileSlot(segment, None if partitioning.time is None else time[0])
+        segment, (start, _) = found
+        slot = FileSlot(segment, None if partitioning.time is None else start)
         root = find_root(pattern)
         path = root if root.endswith(f"/{relative}") and not pattern.is_pattern else f"{root}/{relative}"
         return FoundFile(path, relative, size, changed, slot)
@@ -124,11 +122,6 @@ class PinnedFiles:
         slots = [FileSlot.of_key(key, partitioning) for key in sorted(keys)[:_MOST_SHOWN]]
         keys_shown = ", ".join(slot.partition_key(partitioning) for slot in slots if slot is not None)
         return f": {keys_shown}" + (", …" if len(keys) > _MOST_SHOWN else "")
-
-
-def parse_pattern(asset: AssetSpec, path: str) -> PathPattern:
-    """The path's pattern, with the asset's segments as fields."""
-    return PathPattern.parse(path, asset.path_partitioning.segment_columns)
 
 
 def find_root(pattern: PathPattern) -> str:

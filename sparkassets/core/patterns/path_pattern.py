@@ -198,6 +198,12 @@ class PathPattern:
         segment = tuple(each.segment(found[each.name]) for each in self.segments)
         return None if None in segment else tuple(each for each in segment if each is not None)
 
+    def slot_of_path(self, path: str, partitioning: Partitioning) -> tuple[Segment, tuple[int, int]] | None:
+        """The segments and the time, in Unix seconds, of a path; None where it does not match, or one is no value."""
+        text, segment = self.match(path), self.segments_of_path(path)
+        time = None if text is None else self.time_of_text(text, partitioning)
+        return None if segment is None or time is None else (segment, time)
+
     def resembles(self, path: str) -> bool:
         """Whether the path would match if anything could stand for the field: a misnamed file."""
         return self._loose.fullmatch(self._relative(path)) is not None

@@ -31,6 +31,17 @@ def view_digest(asset: AssetSpec, uri: str) -> str:
     return blake2b(repr(parts).encode(), digest_size=_DIGEST_SIZE).hexdigest()
 
 
+def source_pattern(asset: AssetSpec) -> PathPattern:
+    """The pattern of a source's paths, with the columns of its segments as fields.
+
+    Raises:
+        SourceError: It has no path.
+    """
+    if asset.storage is None:
+        raise SourceError(f"the source {asset.name!r} has no path")
+    return PathPattern.parse(asset.storage.as_path, asset.path_partitioning.segment_columns)
+
+
 @frozen
 class TableSet:
     """Where the tables of one source are.
@@ -52,14 +63,11 @@ class TableSet:
         Raises:
             SourceError: It has no place.
         """
-        storage = asset.storage
-        if storage is None:
-            raise SourceError(f"the source {asset.name!r} has no path")
-        pattern = PathPattern.parse(storage.as_path, asset.partitioning.segment_columns)
-        if not storage.table:
+        pattern, table = source_pattern(asset), asset.storage.table if asset.storage is not None else ()
+        if not table:
             return cls(pattern)
         _, _, _, *within = pattern.root.split("/")
-        return cls(pattern, tuple(within), len(storage.table))
+        return cls(pattern, tuple(within), len(table))
 
     def place(self, relative: str) -> StorageLocation:
         """Where one of them is, by its way from the root.

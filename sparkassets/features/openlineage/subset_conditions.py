@@ -12,9 +12,9 @@ from urllib.parse import quote
 from sparkassets.core.derivation.column_uses import ColumnComparison, RowFilter
 from sparkassets.core.iterations import iteration_folder
 from sparkassets.core.partitions import Partitioning, PartitionSet, TimePartition
-from sparkassets.core.patterns import PathPattern
 from sparkassets.core.runs import InletPin, TablePosition
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadChanges
+from sparkassets.core.spec.source_views import source_pattern
 from sparkassets.features.openlineage.names import dataset_folder
 from sparkassets.frozen import frozen
 
@@ -177,7 +177,7 @@ def _partitions_read(source: AssetSpec, parts: PartitionSet) -> Condition | None
     is_files = source.source is not None and source.source.kind not in ("delta", "events") and not source.is_named
     if not is_files or source.storage is None or source.in_paths is not None:
         return partition_condition(parts, source.partitioning)
-    pattern = PathPattern.parse(source.storage.path, source.partitioning.segment_columns)
+    pattern = source_pattern(source)
     time = source.partitioning.time
     if pattern.field is None or time is None or not source.partitioning.can_list(parts):
         return partition_condition(parts, source.partitioning)
