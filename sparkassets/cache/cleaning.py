@@ -43,6 +43,10 @@ class CacheCategory:
     megabytes: int
     required_suffix: str = ""
 
+    def is_exceeded(self, unused_seconds: float, total_bytes: int) -> bool:
+        """Whether something goes that nobody used for so long, and with which all newer ones have so many bytes."""
+        return unused_seconds > self.days * 86_400 or total_bytes > self.megabytes * _MEGABYTE
+
 
 SHELVES: Final = (
     CacheCategory("projects", re.compile(r"[0-9a-f]{32}|\.new-\w+"), days=30, megabytes=100),
@@ -94,16 +98,17 @@ def clean_cache(cache: Path) -> None:
 def _clean(folder: Path, shelf: CacheCategory) -> None:
     if folder.is_symlink():
         return  # it is shared with another cache, which cares for it
-    things = sorted(_list_entries(folder, shelf), key=lambda thing: -thing.last_used)
-    newest = next((thing for thing in things if not thing.is_left), None)
+    entries = sorted(_list_entries(folder, shelf), key=lambda entry: -entry.last_used)
+    newest = next((entry for entry in entries if not entry.is_left), None)
     now, total = time.time(), 0
-    for thing in things:
-        total += thing.bytes
-        unused = now - thing.last_used
-        goes = thing.is_left or unused > shelf.days * 86_400 or total > shelf.megabytes * _MEGABYTE
-        if goes and thing is not newest and unused > EVERY_SECONDS and not _is_in_use(thing.path):
-            _remove(thing)
-            total -= thing.bytes
+    for entry in entries:
+        total += entry.bytes
+        unused = now - entry.last_used
+        if entry is newest or unused <= EVERY_SECONDS:
+            continue
+        if (entry.is_left or shelf.is_exceeded(unused, total)) and not _is_in_use(entry.path):
+            _remove(entry)
+            total -= entry.bytes
 
 
 def _list_entries(folder: Path, shelf: CacheCategory) -> Iterator[_CacheEntry]:
@@ -111,27 +116,31 @@ def _list_entries(folder: Path, shelf: CacheCategory) -> Iterator[_CacheEntry]:
         for entry in entries:
             if shelf.owned_names.fullmatch(entry.name) and not entry.is_symlink():
                 with suppress(OSError):  # another process may have removed it
-                    if (thing := _read_entry(entry, shelf.required_suffix)) is not None:
-                        yield thing
+                    if (found := _read_entry(entry, shelf.required_suffix)) is not None:
+                        yield found
 
 
-def _read_entry(entry: os.DirEntry[str], holds: str) -> _CacheEntry | None:
+def _read_entry(entry: os.DirEntry[str], suffix: str) -> _CacheEntry | None:
     """None where it is somebody else's, or something else."""
     status = entry.stat(follow_symlinks=False)
-    if (os.name != "nt" and status.st_uid != os.geteuid()) or entry.is_dir() is not bool(holds):
+    if (os.name != "nt" and status.st_uid != os.geteuid()) or entry.is_dir() is not bool(suffix):
         return None
-    if not holds:
+    if not suffix:
         return _CacheEntry(Path(entry.path), status.st_mtime, status.st_size)
     if entry.name.startswith("."):
         return _CacheEntry(Path(entry.path), status.st_mtime, 0)  # half of something, in folders of its own
-    with os.scandir(entry.path) as entries:
-        inside = [
-            (each.name, each.is_file(follow_symlinks=False), each.stat(follow_symlinks=False)) for each in entries
-        ]
-    if not all(is_file and name.endswith(holds) for name, is_file, _ in inside):
+    return _read_folder(entry.path, status.st_mtime, suffix)
+
+
+def _read_folder(path: str, changed: float, suffix: str) -> _CacheEntry | None:
+    """None where it holds anything but files with that suffix; of logs the newest counts, too."""
+    with os.scandir(path) as entries:
+        inside = [*entries]
+    if not all(each.is_file(follow_symlinks=False) and each.name.endswith(suffix) for each in inside):
         return None
-    newest = max([status.st_mtime, *(each.st_mtime for _, _, each in inside if holds == ".log")])
-    return _CacheEntry(Path(entry.path), newest, sum(each.st_size for _, _, each in inside))
+    files = [each.stat(follow_symlinks=False) for each in inside]
+    changes = [each.st_mtime for each in files] if suffix == ".log" else []
+    return _CacheEntry(Path(path), max([changed, *changes]), sum(each.st_size for each in files))
 
 
 def _is_in_use(path: Path) -> bool:
@@ -142,16 +151,16 @@ def _is_in_use(path: Path) -> bool:
     return any(name in argument for each in psutil.process_iter(["cmdline"]) for argument in each.info["cmdline"] or ())
 
 
-def _remove(thing: _CacheEntry) -> None:
-    path = thing.path
+def _remove(entry: _CacheEntry) -> None:
+    path = entry.path
     with suppress(OSError):
         if not path.is_dir():
             path.unlink(missing_ok=True)
             return
         gone = path
-        if not thing.is_left:
+        if not entry.is_left:
             gone = path.rename(path.with_name(f"{_GONE}{uuid.uuid4().hex}"))
-            if gone.stat().st_mtime > thing.last_used:  # somebody has begun to use it
+            if gone.stat().st_mtime > entry.last_used:  # somebody has begun to use it
                 gone.rename(path)
                 return
         shutil.rmtree(gone, ignore_errors=True)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.cli.output import TableColumn, strip_controls
+from sparkassets.cli.output import TableColumn, Terminal, print_table, strip_controls
 from sparkassets.cli.plan_tables import partitions_text
 from sparkassets.core.documents.document_values import partitions_document
 from sparkassets.core.documents.table_difference import AssetDifference, RowCounts
 from sparkassets.core.spec.project_spec import ProjectSpec
 
 if TYPE_CHECKING:
-    from sparkassets.core.documents.table_difference import RowDifference
+    from sparkassets.core.documents.table_difference import RowComparison, RowDifference
+    from sparkassets.core.spec.model import AssetSpec
 
 DIFFERENCE_COLUMNS = [
     TableColumn("asset"),
@@ -23,6 +24,15 @@ DIFFERENCE_COLUMNS = [
     TableColumn("same", is_right_aligned=True),
 ]
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
+
+
+def print_differences(differences: Sequence[AssetDifference], project: ProjectSpec, terminal: Terminal) -> None:
+    """Prints a table of the partitions that differ, and the other differences of each asset, a line each."""
+    rows = [row for difference in differences for row in partition_rows(difference, project)]
+    if rows:
+        print_table(terminal, DIFFERENCE_COLUMNS, rows)
+    for difference in differences:
+        terminal.print(*(f"{difference.asset}: {line}" for line in difference_lines(difference, project)))
 
 
 def partition_rows(difference: AssetDifference, project: ProjectSpec) -> Iterator[list[str]]:
@@ -42,28 +52,7 @@ def _count_cells(counts: RowCounts) -> list[str]:
 
 def difference_document(difference: AssetDifference, project: ProjectSpec) -> dict[str, Any]:
     """One asset's differences as JSON; ``rows`` is null if none were compared, ``by`` if they have no keys."""
-    asset = project.assets.get(difference.asset)
-    rows = difference.rows
-    document = None
-    if rows is not None:
-        document = {
-            "by": list(rows.keys) or None,
-            "keys_not_unique": rows.has_duplicate_keys,
-            **_count_changes(difference.total_row_counts),
-            "partitions": [
-                {"partitions": partitions_document(partition, asset), **_count_changes(counts)}
-                for partition, counts in rows.partitions
-                if counts.has_differences
-            ],
-            "samples": [
-                {
-                    "change": each.change,
-                    "before": None if each.before is None else dict(each.before),
-                    "after": None if each.after is None else dict(each.after),
-                }
-                for each in rows.samples
-            ],
-        }
+    asset, rows = project.assets.get(difference.asset), difference.rows
     return {
         "asset": difference.asset,
         "columns": {
@@ -73,7 +62,28 @@ def difference_document(difference: AssetDifference, project: ProjectSpec) -> di
         },
         "only_in_base": partitions_document(difference.only_base, asset) if difference.only_base else None,
         "only_in_branch": partitions_document(difference.only_branch, asset) if difference.only_branch else None,
-        "rows": document,
+        "rows": None if rows is None else _rows_document(rows, difference.total_row_counts, asset),
+    }
+
+
+def _rows_document(rows: RowComparison, total: RowCounts, asset: AssetSpec | None) -> dict[str, Any]:
+    return {
+        "by": list(rows.keys) or None,
+        "keys_not_unique": rows.has_duplicate_keys,
+        **_count_changes(total),
+        "partitions": [
+            {"partitions": partitions_document(partition, asset), **_count_changes(counts)}
+            for partition, counts in rows.partitions
+            if counts.has_differences
+        ],
+        "samples": [
+            {
+                "change": each.change,
+                "before": None if each.before is None else dict(each.before),
+                "after": None if each.after is None else dict(each.after),
+            }
+            for each in rows.samples
+        ],
     }
 
 

@@ -130,28 +130,42 @@ Row = Sequence[str | TableCell]
 def print_table(terminal: Terminal, columns: Sequence[TableColumn], rows: Sequence[Row]) -> None:
     """Prints a table; columns that are empty in every row are left out."""
     cells = [[_cell(cell) for cell in row] for row in rows]
-    natural = [
-        max([len(column.title), *(_longest_line(row[index].text) for row in cells)])
-        for index, column in enumerate(columns)
-    ]
-    used = _shown_columns(columns, cells, natural, terminal.width)
-    shown = [columns[index] for index in used]
-    grid = [[row[index] for index in used] for row in cells]
-    widths = fit_widths([natural[index] for index in used], terminal.width, free=[column.wraps for column in shown])
-    titles = [TableCell(column.title, "bold") for column in shown]
-    for row in [titles, *grid]:
-        _print_row(terminal, row, shown, widths)
+    filled = [_FilledColumn(column, [row[index] for row in cells]) for index, column in enumerate(columns)]
+    shown = _shown_columns(filled, terminal.width)
+    wraps = [each.column.wraps for each in shown]
+    widths = fit_widths([each.natural_width for each in shown], terminal.width, free=wraps)
+    for row in zip(*([each.title, *each.cells] for each in shown), strict=True):
+        _print_row(terminal, row, [each.column for each in shown], widths)
 
 
-def _shown_columns(
-    columns: Sequence[TableColumn], cells: Sequence[Sequence[TableCell]], natural: Sequence[int], width: int | None
-) -> list[int]:
-    """The indices of columns with any text, without the optional ones that a table of that width has no room for."""
-    shown = [index for index in range(len(columns)) if any(row[index].text for row in cells)]
-    for index in [index for index in shown if columns[index].is_optional]:
-        least_widths = [min(natural[each], LEAST) if columns[each].wraps else natural[each] for each in shown]
-        if width is not None and _table_width(least_widths) > width:
-            shown.remove(index)
+@frozen
+class _FilledColumn:
+    """A column with its cells."""
+
+    column: TableColumn
+    cells: Sequence[TableCell]
+
+    @property
+    def title(self) -> TableCell:
+        return TableCell(self.column.title, "bold")
+
+    @property
+    def natural_width(self) -> int:
+        """The width without wrapping."""
+        return max(len(line) for cell in (self.title, *self.cells) for line in cell.text.split("\n"))
+
+    @property
+    def least_width(self) -> int:
+        """The width below which the table rather loses optional columns."""
+        return min(self.natural_width, LEAST) if self.column.wraps else self.natural_width
+
+
+def _shown_columns(columns: Sequence[_FilledColumn], width: int | None) -> list[_FilledColumn]:
+    """The columns with any text, without the optional ones that a table of that width has no room for."""
+    shown = [each for each in columns if any(cell.text for cell in each.cells)]
+    for optional in [each for each in shown if each.column.is_optional]:
+        if width is not None and _table_width([each.least_width for each in shown]) > width:
+            shown.remove(optional)
     return shown
 
 
@@ -183,15 +197,8 @@ def _table_width(widths: Sequence[int]) -> int:
 
 def _cell(cell: str | TableCell) -> TableCell:
     """A cell that may be shown."""
-    return (
-        TableCell(strip_controls(cell.text), cell.style)
-        if isinstance(cell, TableCell)
-        else TableCell(strip_controls(cell))
-    )
-
-
-def _longest_line(text: str) -> int:
-    return max((len(line) for line in text.split("\n")), default=0)
+    text, style = (cell.text, cell.style) if isinstance(cell, TableCell) else (cell, "")
+    return TableCell(strip_controls(text), style)
 
 
 def _print_row(

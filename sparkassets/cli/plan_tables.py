@@ -200,10 +200,7 @@ def print_summary(
     else:
         terminal.print("interrupted before any run ended" if summary.interrupted else idle)
     _print_outcomes(summary, project, terminal)
-    if summary.faults:
-        terminal.print("", terminal.paint("sources and tables that could not be observed:", "red"))
-        rows: list[Row] = [[few(assets), fault] for assets, fault in summary.shared_faults]
-        print_table(terminal, [TableColumn("asset"), TableColumn("reason", wraps=True)], rows)
+    _print_faults(summary, terminal)
     if summary.interrupted:
         return  # the reasons of the last plan are out of date
     reported = {*summary.faults, *((result.asset, f"failed: {result.error}") for result in summary.runs)}
@@ -223,6 +220,13 @@ _ENDED_COLUMNS = (
     TableColumn("rows", is_right_aligned=True),
     TableColumn("seconds", is_right_aligned=True),
 )
+
+
+def _print_faults(summary: Summary, terminal: Terminal) -> None:
+    if summary.faults:
+        terminal.print("", terminal.paint("sources and tables that could not be observed:", "red"))
+        rows: list[Row] = [[few(assets), fault] for assets, fault in summary.shared_faults]
+        print_table(terminal, [TableColumn("asset"), TableColumn("reason", wraps=True)], rows)
 
 
 def _print_outcomes(summary: Summary, project: ProjectSpec, terminal: Terminal) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 from functools import cache
 from heapq import heappop, heappush
+from itertools import filterfalse
 from stat import S_ISDIR, S_ISREG
 
 from sparkassets.core.patterns import PathPattern, is_skipped_name
@@ -97,7 +98,15 @@ class _ListedFolder:
     real: str
     skipped: SkippedFiles
 
-    def holds(self, link: os.DirEntry[str]) -> bool:
+    def read_status(self, entry: os.DirEntry[str], folder: str) -> os.stat_result | None:
+        """What the entry of a folder is, or what it leads to; None if it is left out."""
+        status = None if is_skipped_name(entry.name) else _read_status(entry)
+        if status is not None and entry.is_symlink() and not self._holds(entry):
+            self.skipped.outside.append(folder + entry.name)
+            return None
+        return status
+
+    def _holds(self, link: os.DirEntry[str]) -> bool:
         """Whether what a link leads to is in the root, or the root itself."""
         target = os.path.realpath(link.path)
         return target == self.real or target.startswith(f"{self.real.rstrip('/')}/")
@@ -137,11 +146,8 @@ def _list_folder(
     try:
         with os.scandir(f"{listed.root}/{relative}") as entries:
             for entry in entries:
-                status = None if is_skipped_name(entry.name) else _read_status(entry)
+                status = listed.read_status(entry, relative)
                 if status is None:
-                    continue
-                if entry.is_symlink() and not listed.holds(entry):
-                    listed.skipped.outside.append(relative + entry.name)
                     continue
                 if S_ISREG(status.st_mode):
                     yield relative + entry.name, status.st_size, status.st_mtime_ns
@@ -217,13 +223,14 @@ def list_folders(pattern: PathPattern, *, skipped: SkippedFiles) -> list[str] | 
     root = local_path(pattern.root)
     names = _names_in_store(pattern.root) if root is None else _names_on_disk(root, skipped)
     try:
-        matching = matches(pattern, lambda folder: (name for name in names(folder) if not is_skipped_name(name)))
+        matching = matches(pattern, lambda folder: filterfalse(is_skipped_name, names(folder)))
     except FileNotFoundError:
         return None
     except OSError as error:
         raise SourceError(f"cannot list '{pattern.root}': {error.strerror or error}") from error
-    skipped.undecodable.extend(folder for folder in matching if escape_unwritable(folder) != folder)
-    return sorted(folder for folder in matching if escape_unwritable(folder) == folder)
+    readable = sorted(folder for folder in matching if escape_unwritable(folder) == folder)
+    skipped.undecodable.extend(set(matching) - set(readable))
+    return readable
 
 
 def matches(pattern: PathPattern, names: Callable[[str], Iterable[str]]) -> list[str]:

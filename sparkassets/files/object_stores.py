@@ -73,7 +73,7 @@ def deltalake_options(place: str) -> dict[str, str]:
     if access is None:
         return {}
     options, credentials = access.options, access.credentials()
-    values: dict[str, Any] = {
+    values = {
         "aws_endpoint": options.endpoint,
         "aws_allow_http": "true" if (options.endpoint or "").startswith("http://") else None,
         "aws_region": options.region,
@@ -84,7 +84,7 @@ def deltalake_options(place: str) -> dict[str, str]:
         "timeout": options.timeout_seconds and f"{options.timeout_seconds}s",
         "max_retries": None if options.retries is None else str(options.retries),
     }
-    return {key: value for key, value in values.items() if value is not None}
+    return _drop_unset(values)
 
 
 def arrow_options(access: BucketAccess) -> dict[str, Any]:
@@ -106,6 +106,10 @@ def arrow_options(access: BucketAccess) -> dict[str, Any]:
         if options.retries is None
         else AwsStandardS3RetryStrategy(max_attempts=options.retries + 1),
     }
+    return _drop_unset(values)
+
+
+def _drop_unset(values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
@@ -120,11 +124,7 @@ def hadoop_settings(buckets: Sequence[BucketAccess]) -> dict[str, str]:
 
 def _make_hadoop_settings(access: BucketAccess) -> dict[str, str]:
     options, credentials = access.options, access.credentials()
-    provider = None
-    if credentials is not None:
-        provider = "TemporaryAWSCredentialsProvider" if credentials.token else "SimpleAWSCredentialsProvider"
-    elif options.anonymous:
-        provider = "AnonymousAWSCredentialsProvider"
+    provider = _find_credentials_provider(credentials, anonymous=options.anonymous)
     settings = {
         "endpoint": options.endpoint,
         "endpoint.region": options.region,
@@ -132,11 +132,18 @@ def _make_hadoop_settings(access: BucketAccess) -> dict[str, str]:
         "access.key": credentials and credentials.access_key,
         "secret.key": credentials and credentials.secret_key,
         "session.token": credentials and credentials.token,
-        "aws.credentials.provider": provider and f"org.apache.hadoop.fs.s3a.{provider}",
+        "aws.credentials.provider": provider,
         "connection.timeout": options.timeout_seconds and f"{options.timeout_seconds}s",
         "attempts.maximum": None if options.retries is None else str(options.retries + 1),
     }
-    return {key: str(value) for key, value in settings.items() if value is not None}
+    return _drop_unset(settings)
+
+
+def _find_credentials_provider(credentials: StoreCredentials | None, *, anonymous: bool) -> str | None:
+    """Hadoop's class for these credentials; None where it looks for some itself."""
+    if credentials is not None:
+        return f"org.apache.hadoop.fs.s3a.{'Temporary' if credentials.token else 'Simple'}AWSCredentialsProvider"
+    return "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider" if anonymous else None
 
 
 _ARROW_SCHEMES = {

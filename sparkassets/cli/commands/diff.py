@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from sparkassets.cli.difference_lines import DIFFERENCE_COLUMNS, difference_document, difference_lines, partition_rows
+from sparkassets.cli.difference_lines import difference_document, print_differences
 from sparkassets.cli.options import (
     engine_option,
     json_option,
@@ -17,7 +17,7 @@ from sparkassets.cli.options import (
     select_assets,
     select_option,
 )
-from sparkassets.cli.output import Terminal, print_json, print_table
+from sparkassets.cli.output import Terminal, print_json
 
 
 @click.command("diff")
@@ -39,12 +39,7 @@ def command(folder: Path, branch: str, select: tuple[str, ...], samples: int, as
         print_json([difference_document(difference, project.spec) for difference in differences])
         return 0
     terminal = Terminal.from_stream(sys.stdout)
-    rows = [row for difference in differences for row in partition_rows(difference, project.spec)]
-    if rows:
-        print_table(terminal, DIFFERENCE_COLUMNS, rows)
-    for difference in differences:
-        for line in difference_lines(difference, project.spec):
-            terminal.print(f"{difference.asset}: {line}")
+    print_differences(differences, project.spec, terminal)
     if not differences:
         terminal.print(f"branch {branch} has computed nothing")
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ from sparkassets.core.phrases import few, series
 from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
+    from sparkassets.core.spec.model import AssetSpec, InletSpec
     from sparkassets.core.spec.project_spec import ProjectSpec
 
 Event = Mapping[str, Any]
@@ -158,15 +159,20 @@ def _print_added(added: Sequence[Event], known_events: Sequence[Event], project:
 def _warn_of_unread_datasets(added: Sequence[Event], project: ProjectSpec) -> None:
     """Says which datasets were announced in vain, as far as this project goes."""
     read_uris = {uri for asset in project.assets.values() for uri in build_fold_spec(asset, project).listens}
+    terminal = Terminal.from_stream(sys.stderr)
     if names := list(dict.fromkeys(event["asset"] or event["uri"] for event in added if event["uri"] not in read_uris)):
-        Terminal.from_stream(sys.stderr).print(f"nothing in project {project.name!r} reads or waits for {few(names)}")
+        terminal.print(f"nothing in project {project.name!r} reads or waits for {few(names)}")
     announced = {event["uri"] for event in added}
-    inlets = ((asset, inlet) for asset in project.assets.values() for inlet in asset.inlets.values())
-    for asset, inlet in inlets:
-        if inlet.by_values is not None and project.assets[inlet.name].uri in announced:
+    for asset, inlet in _inlets_by_values(project):
+        if project.assets[inlet.name].uri in announced:
             problem = f"{asset.name} reads {inlet.name} by the values of {inlet.by_values!r}"
             hint = f"`sparkassets mark {asset.name} --missing` recomputes partitions"
-            Terminal.from_stream(sys.stderr).print(f"{problem}, which an event does not contain: {hint}")
+            terminal.print(f"{problem}, which an event does not contain: {hint}")
+
+
+def _inlets_by_values(project: ProjectSpec) -> Iterator[tuple[AssetSpec, InletSpec]]:
+    for asset in project.assets.values():
+        yield from ((asset, inlet) for inlet in asset.inlets.values() if inlet.by_values is not None)
 
 
 def _parse_extra(texts: Sequence[str]) -> dict[str, Any]:

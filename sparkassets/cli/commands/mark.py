@@ -82,20 +82,21 @@ def command(
         result = project.assets.mark(asset, kinds[0], *partitions, interval=interval, reason=reason)
     if as_json:
         print_json(mark_document(result, project.spec))
-        return 0
-    terminal, word = (
-        Terminal.from_stream(sys.stdout),
-        {"done": "done", "missing": "missing", "skip": "skipped"}[result.kind],
-    )
+    else:
+        _print_marks(asset, result, project.spec)
+    return 0
+
+
+def _print_marks(asset: str, result: MarkResult, project: ProjectSpec) -> None:
+    terminal, word = Terminal.from_stream(sys.stdout), "skipped" if result.kind == "skip" else result.kind
     unchanged_text = f"was already {word}"
-    if result.instance is None and result.kind == "skip" and not project.spec.assets[asset].partitioning.is_partitioned:
+    if result.instance is None and result.kind == "skip" and not project.assets[asset].partitioning.is_partitioned:
         unchanged_text = "nothing is due that could be skipped"
     for marked, outcome in ((result.partitions, f"marked as {word}"), (result.unchanged, unchanged_text)):
         if marked:
-            terminal.print("  ".join(filter(None, [asset, _marked_text(result, marked, project.spec), outcome])))
+            terminal.print("  ".join(filter(None, [asset, _marked_text(result, marked, project), outcome])))
     if result.settled:
         terminal.print(f"{asset}  this resolves {listing(result.settled, last='and')}")
-    return 0
 
 
 def _marked_text(result: MarkResult, partitions: PartitionSet, project: ProjectSpec) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from sparkassets.cli.options import AssetNameParam, at_option, json_option, open
 from sparkassets.cli.output import GAP, INDENT, LEAST, Row, TableCell, TableColumn, Terminal, print_json, print_table
 from sparkassets.cli.plan_tables import STATUS_STYLES, number_text
 from sparkassets.core.documents.status import partition_document
-from sparkassets.core.partitions.partition_grid import PartitionGrid
+from sparkassets.core.partitions.partition_grid import GridRow, PartitionGrid
 from sparkassets.core.partitions.segments import ALL, decode_segment
 from sparkassets.core.phrases import few
 from sparkassets.errors import InputError
@@ -55,17 +55,24 @@ def print_grid(grid: PartitionGrid, terminal: Terminal, *, time: str, whole: boo
     """
     titles = [", ".join(keys) if whole or terminal.width is None else few(keys, TITLED) for keys in grid.columns]
     stub = max(len(time), *(len(row.label) for row in grid.rows))
-    bands = list(_bands(titles, terminal.width, stub=stub))
-    shown = bands if whole else bands[:1]
-    for band in shown:
-        if band != shown[0]:
-            terminal.print("")
-        columns = [TableColumn(time), *(TableColumn(titles[i], wraps=True) for i in band)]
-        rows: list[Row] = [[row.label, *(_cell(row.words[i]) for i in band)] for row in grid.rows]
-        if not whole and terminal.height is not None:
-            rows = rows[-(terminal.height - MARGIN - max(len(titles[i]) // LEAST for i in band)) :]
-        print_table(terminal, columns, rows)
-    _print_left_out(terminal, len(grid.rows) - len(rows), len(titles) - sum(map(len, shown)))
+    first, *others = _bands(titles, terminal.width, stub=stub)
+    if whole or terminal.height is None:
+        rows = grid.rows
+    else:
+        rows = grid.rows[-(terminal.height - MARGIN - max(len(titles[i]) // LEAST for i in first)) :]
+    _print_band(terminal, time, titles, rows, first)
+    for band in others if whole else ():
+        terminal.print("")
+        _print_band(terminal, time, titles, rows, band)
+    _print_left_out(terminal, len(grid.rows) - len(rows), 0 if whole else len(titles) - len(first))
+
+
+def _print_band(
+    terminal: Terminal, time: str, titles: Sequence[str], rows: Sequence[GridRow], band: Iterable[int]
+) -> None:
+    """Prints the time and the columns of these numbers."""
+    columns = [TableColumn(time), *(TableColumn(titles[i], wraps=True) for i in band)]
+    print_table(terminal, columns, [[row.label, *(_cell(row.words[i]) for i in band)] for row in rows])
 
 
 def _bands(titles: Sequence[str], width: int | None, *, stub: int) -> Iterator[range]:

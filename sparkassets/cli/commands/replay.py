@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from sparkassets.cli.difference_lines import DIFFERENCE_COLUMNS, difference_document, difference_lines, partition_rows
+from sparkassets.cli.difference_lines import difference_document, print_differences
 from sparkassets.cli.options import (
     engine_option,
     json_option,
@@ -17,7 +18,11 @@ from sparkassets.cli.options import (
     samples_option,
     scope_option,
 )
-from sparkassets.cli.output import Terminal, print_json, print_table
+from sparkassets.cli.output import Terminal, print_json
+
+if TYPE_CHECKING:
+    from sparkassets.core.documents.table_difference import ReplayResult
+    from sparkassets.core.spec.project_spec import ProjectSpec
 
 
 @click.command("replay")
@@ -59,16 +64,16 @@ def command(folder: Path, run: str, keep: str, samples: int, as_json: bool) -> i
                 "folder": result.folder or None,
             }
         )
-        return 0 if result.is_equal else 1
+    else:
+        _print_result(run, result, spec)
+    return 0 if result.is_equal else 1
+
+
+def _print_result(run: str, result: ReplayResult, project: ProjectSpec) -> None:
     terminal = Terminal.from_stream(sys.stdout)
-    rows = [row for difference in result.differences for row in partition_rows(difference, spec)]
-    if rows:
-        print_table(terminal, DIFFERENCE_COLUMNS, rows)
-    for difference in result.differences:
-        terminal.print(*(f"{difference.asset}: {line}" for line in difference_lines(difference, spec)))
+    print_differences(result.differences, project, terminal)
     for note in result.notes:
         terminal.print(f"note: {note}")
     code = "" if result.is_present_code else " by the code of then"
     verdict = "the same rows as published" if result.is_equal else "other rows than published"
     terminal.print(f"{run} was replayed{code}: {verdict}")
-    return 0 if result.is_equal else 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,13 +61,15 @@ def _select_cases(cases: tuple[Case, ...], patterns: tuple[str, ...], project: P
     """
     from sparkassets.core.suggestions import did_you_mean
 
+    if not patterns:
+        return [*cases]
     for pattern in patterns:
         if not any(_is_named(case, pattern) for case in cases):
-            known_names = [text for case in cases for text in _names_of(case) if text]
+            known_names = filter(None, chain.from_iterable(map(_names_of, cases)))
             raise InputError(
-                f"unknown test {pattern!r} in project {project.name!r}", hint=did_you_mean(pattern, known_names)
+                f"unknown test {pattern!r} in project {project.name!r}", hint=did_you_mean(pattern, [*known_names])
             )
-    return [case for case in cases if not patterns or any(_is_named(case, pattern) for pattern in patterns)]
+    return [case for case in cases if any(_is_named(case, pattern) for pattern in patterns)]
 
 
 def _is_named(case: Case, pattern: str) -> bool:
