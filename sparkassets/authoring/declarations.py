@@ -257,6 +257,22 @@ class DeclaredKeys:
     values: dict[str, Any]
     problems: list[KeyProblem] = field(default_factory=list)
 
+    def add(self, key: str, value: object) -> None:
+        """Adds a key with its value as in YAML; refuses it if it is there already or has no form in YAML.
+
+        Raises:
+            TypeError: Outside discovery, if the key is refused.
+        """
+        own = OTHERWISE.get(key, key)
+        if own in self.values:
+            self.refuse(key, f"asset() got both 'at' and {own!r}, which set the same key")
+            return
+        try:
+            make_plain: Callable[[Any], Any] = _PLAIN.get(own, to_plain)
+            self.values[own] = make_plain(value)
+        except (TypeError, ValueError) as error:
+            self.refuse(key, str(error))
+
     def refuse(self, key: str, message: str) -> None:
         """Refuses a key: at once, or during discovery together with all others.
 
@@ -314,21 +330,14 @@ def declared_keys(keys: Mapping[str, Any], name: object = None) -> DeclaredKeys:
     if name is not None and "name" in keys:
         found.refuse("name", "asset() got the name twice")
     for key, value in {**keys, **({"name": name} if name is not None else {})}.items():
-        own = OTHERWISE.get(key, key)
         if key in _NOT_HERE:
             found.refuse(key, _NOT_HERE[key])
-        elif key not in AssetKeys.__annotations__ and key != "outlets" and not _SINKS:
-            raise TypeError(f"asset() got the unknown key {key!r}{_suggest_key(key)}")
-        elif value is None and key in AssetKeys.__annotations__:
-            continue
-        elif own in found.values:
-            found.refuse(key, f"asset() got both 'at' and {own!r}, which set the same key")
-        else:
-            try:
-                make_plain: Callable[[Any], Any] = _PLAIN.get(own, to_plain)
-                found.values[own] = make_plain(value)
-            except (TypeError, ValueError) as error:
-                found.refuse(key, str(error))
+        elif key not in AssetKeys.__annotations__:
+            if key != "outlets" and not _SINKS:
+                raise TypeError(f"asset() got the unknown key {key!r}{_suggest_key(key)}")
+            found.add(key, value)
+        elif value is not None:
+            found.add(key, value)
     place_rules(found.values)
     return found
 

@@ -149,15 +149,18 @@ def _failure(error: BaseException, module: str, seen: _ImportObserver) -> dict[s
     for step in traceback.extract_tb(error.__traceback__):
         if seen.is_own(step.filename):
             place = step.filename, step.lineno or 1
+    file, line = place or (None, None)
+    lacks = error.name if isinstance(error, ModuleNotFoundError) else None
+    return {"module": module, "file": file, "line": line, "error": _first_line(error)[:_MOST_TOLD], "lacks": lacks}
+
+
+def _first_line(error: BaseException) -> str:
     try:
         text = str(error)
     except BaseException:  # noqa: BLE001  the author's own `__str__`
         text = ""
     lines = text.strip().splitlines()
-    message = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-    lacks = error.name if isinstance(error, ModuleNotFoundError) else None
-    found = {"module": module, "file": place and place[0], "line": place and place[1], "error": message[:_MOST_TOLD]}
-    return {**found, "lacks": lacks}
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 class _ImportObserver:
@@ -217,11 +220,13 @@ class _ImportObserver:
                 yield path
 
     def _audit(self, event: str, args: tuple[Any, ...]) -> None:
-        if event == "open" and isinstance(args[0], str) and isinstance(args[1], str) and "r" in args[1]:
-            self._opened.add(os.path.realpath(args[0]))
+        if event == "open":
+            path, mode, *_ = args
+            if isinstance(path, str) and isinstance(mode, str) and "r" in mode:
+                self._opened.add(os.path.realpath(path))
         elif event in _LISTING and not isinstance(args[0], int) and not _is_import(sys._getframe(1)):  # noqa: SLF001  as above
-            folder = os.path.realpath(os.fspath(args[0] or "."))
-            if isinstance(folder, str) and self.is_own(folder):
+            folder = os.fsdecode(os.path.realpath(args[0] or "."))
+            if self.is_own(folder):
                 self.folders_listed.add(folder)
         elif event == "subprocess.Popen" and _starts_jvm(args[0], args[1]):
             raise RuntimeError(

@@ -139,16 +139,22 @@ def place_rules(keys: dict[str, Any]) -> None:
     if not isinstance(rules, list):
         return
     own = keys.get("asset")
-    foreign = [each for each in rules if isinstance(each, AssetValidation) and each.asset not in (None, own)]
-    keys["validations"] = [
-        each.plain() if isinstance(each, AssetValidation) else each for each in rules if each not in foreign
-    ]
-    for rule in foreign:
-        inlets = keys.get("inlets")
-        if not isinstance(inlets, dict):
-            inlets = keys["inlets"] = {each: {} for each in inlets or ()}
-        inlet = inlets[rule.asset] = dict(inlets.get(rule.asset) or {})
-        inlet["validations"] = [*inlet.get("validations", ()), rule.plain()]
+    keys["validations"] = []
+    for rule in rules:
+        if not isinstance(rule, AssetValidation):
+            keys["validations"].append(rule)
+        elif rule.asset in (None, own):
+            keys["validations"].append(rule.plain())
+        else:
+            _add_to_inlet(keys, rule.asset, rule)
+
+
+def _add_to_inlet(keys: dict[str, Any], name: str, rule: AssetValidation) -> None:
+    inlets = keys.get("inlets")
+    if not isinstance(inlets, dict):
+        inlets = keys["inlets"] = {each: {} for each in inlets or ()}
+    inlet = inlets[name] = dict(inlets.get(name) or {})
+    inlet["validations"] = [*inlet.get("validations", ()), rule.plain()]
 
 
 def _name(column: Column) -> str:

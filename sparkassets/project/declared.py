@@ -315,12 +315,13 @@ class _ReportedDeclaration:
         reported = self._reported["function"]
         file = self._files.get(os.path.realpath(reported["file"])) if reported and reported["file"] else None
         module = self._modules.find_module(file.name) if file is not None else None
-        if file is None or module is None:
+        if module is None:
             return None
+        name = reported["name"].rpartition(".")[2]
         for node in ast.walk(module.tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                first = min(each.lineno for each in [*node.decorator_list, node])
-                if first == reported["line"] and node.name == reported["name"].rpartition(".")[2]:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+                first = node.decorator_list[0] if node.decorator_list else node
+                if first.lineno == reported["line"]:
                     return module, node
         return None
 

@@ -103,26 +103,22 @@ class FunctionParts:
         The nodes of such a chain are added to ``taken``, so that its beginning is not taken for a name of its own.
         Access to a name that is built at run time makes the whole module a part.
         """
-        steps, inner = [node.attr], node.value
-        chain: list[ast.AST] = [node]
+        chain, inner = [node], node.value
         while isinstance(inner, ast.Attribute):
-            steps.append(inner.attr)
             chain.append(inner)
             inner = inner.value
-        if steps[0] in _DYNAMIC:
+        if node.attr in _DYNAMIC:
             yield module.name, WHOLE
-        if not isinstance(inner, ast.Name):
-            return
-        imported = local.get(inner.id) or module.imports.get(inner.id)
+        imported = (local.get(inner.id) or module.imports.get(inner.id)) if isinstance(inner, ast.Name) else None
         owner, name_in_module = self._resolve_import(imported) if imported is not None else ("", "")
         if name_in_module != WHOLE or self._find_module(owner) is None:
             return
-        taken.update(id(each) for each in [*chain, inner])
-        for step in reversed(steps):
-            if self._find_module(f"{owner}.{step}") is None:
-                yield owner, step
+        taken.update(map(id, [*chain, inner]))
+        for each in reversed(chain):
+            if self._find_module(f"{owner}.{each.attr}") is None:
+                yield owner, each.attr
                 return
-            owner = f"{owner}.{step}"
+            owner = f"{owner}.{each.attr}"
         yield owner, WHOLE
 
     def _find_name_parts(self, module: ModuleNames, local: dict[str, Part], name: str) -> Iterator[Part]:

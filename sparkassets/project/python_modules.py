@@ -6,7 +6,7 @@ import ast
 import builtins
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import Final
@@ -198,13 +198,10 @@ def _find_context_uses(function: ast.FunctionDef | ast.AsyncFunctionDef, file: S
     if any(_binds_context(inner) for inner in nodes):
         return
     for node in nodes:
-        if (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.ctx, ast.Load)
-            and _attribute_steps(node)[:1] == [CONTEXT]
-        ):
-            line, end = node.end_lineno or node.lineno, (node.end_col_offset or 0) - len(node.attr.encode())
-            yield ContextAccess(tuple(_attribute_steps(node)), line, _character_column(file, line, end))
+        match node:
+            case ast.Attribute(ctx=ast.Load()) if _attribute_steps(node)[:1] == [CONTEXT]:
+                line, end = node.end_lineno or node.lineno, (node.end_col_offset or 0) - len(node.attr.encode())
+                yield ContextAccess(tuple(_attribute_steps(node)), line, _character_column(file, line, end))
 
 
 def _binds_context(node: ast.AST) -> bool:
@@ -374,14 +371,18 @@ class PythonModules:
 
     def find_declaring(self) -> list[PythonFile]:
         """Modules that may declare assets: they use a decorator, or import, at any distance, one that lends it."""
-        modules = [module for each in self._mentioning() if (module := self.find_module(each.name)) is not None]
+        modules = self._parse_all(each.name for each in self._mentioning())
         names = {each.of.name for each in modules if _answer(each, "declares_assets")}
         lending = {each.of.name for each in modules if _answer(each, "lends_decorator")}
         while lending:
-            others = [module for name in self.files if name not in names and (module := self.find_module(name))]
+            others = self._parse_all(self.files.keys() - names)
             lending = {each.of.name for each in others if not lending.isdisjoint(each.imported_modules())}
             names |= lending
         return [each for name, each in self.files.items() if name in names]
+
+    def _parse_all(self, names: Iterable[str]) -> list[PythonModule]:
+        """The modules of these names that are Python."""
+        return [module for name in names if (module := self.find_module(name)) is not None]
 
     def _mentioning(self) -> Iterator[PythonFile]:
         """Modules whose text has the word sparkassets; the others are not parsed."""

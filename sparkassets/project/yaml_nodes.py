@@ -186,15 +186,16 @@ def _value_positions(at: ast.expr) -> dict[str, tuple[ast.AST, ast.expr | None]]
     """YAML key to (where it is named, its value), of an expression that is a mapping in YAML; else empty."""
     match at:
         case ast.Dict(keys=keys, values=values):
-            pairs = zip(keys, values, strict=True)
-            return {_key_text(key): (key, value) for key, value in pairs if key is not None and _key_text(key)}
+            return {
+                text: (key, value)
+                for key, value in zip(keys, values, strict=True)
+                if key is not None and (text := _key_text(key))
+            }
         case ast.Call(args=args, keywords=keywords):
             positional = {key: (each, each) for each in args[:1] for key in _POSITIONAL_KEYS}
             return positional | {each.arg: (each, each.value) for each in keywords if each.arg is not None}
-        case ast.BinOp(op=ast.BitOr()):
-            return {"any": (at, at)}
-        case ast.BinOp(op=ast.BitAnd()):
-            return {"all": (at, at)}
+        case ast.BinOp(op=ast.BitOr() | ast.BitAnd() as operator):
+            return {"any" if isinstance(operator, ast.BitOr) else "all": (at, at)}
     return {}
 
 

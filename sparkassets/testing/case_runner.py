@@ -276,16 +276,14 @@ class RowTests:
             return f"{name} {difference}"
         from sparkassets.spark.failures import run_error
 
-        chosen = found.select(*(found[each] for each in columns)) if columns else found
+        chosen = found.select(*map(found.__getitem__, columns)) if columns else found
         try:
-            came = [each.asDict(recursive=True) for each in chosen.collect()]
+            present = _collect_rows(chosen)
         except Exception as error:
             raise run_error(error, what=name) from error
-        wanted = as_frame(found.sparkSession, rows, {}, owner="the expected rows", schema=chosen.schema).collect()
-        told = describe_difference(
-            [each.asDict(recursive=True) for each in wanted], came, tolerance=case.expected.tolerance
-        )
-        return f"{name}: {told}" if told else ""
+        wanted = as_frame(found.sparkSession, rows, {}, owner="the expected rows", schema=chosen.schema)
+        difference = describe_difference(_collect_rows(wanted), present, tolerance=case.expected.tolerance)
+        return f"{name}: {difference}" if difference else ""
 
 
 def _judge_landing(computation: SparkComputation, rules: RowRules) -> RunJudgement:
@@ -381,3 +379,7 @@ def _as_changes(frame: DataFrame) -> DataFrame:
         if name not in frame.columns:
             frame = frame.withColumn(name, sql.expr(value))
     return frame
+
+
+def _collect_rows(frame: DataFrame) -> list[dict[str, Any]]:
+    return [row.asDict(recursive=True) for row in frame.collect()]
