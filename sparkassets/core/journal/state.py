@@ -337,6 +337,10 @@ class AssetState:
         newest = (chain[-1] for chain in self.chains.values()) if self.chain else ()
         return tuple(claim for claim in newest if claim.asks is not None)
 
+    def is_silenced(self, at: int) -> bool:
+        """Whether nobody is notified of what happens to the asset at an instant, in Unix seconds."""
+        return self.silence is not None and self.silence.covers(at)
+
     def claim_state(self, token: int) -> ClaimState | None:
         """The unsettled claim with that fence token, and its status; None where it is settled or unknown."""
         return next((claim for claim in self.chain if claim.token == token), None)

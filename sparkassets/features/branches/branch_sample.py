@@ -53,23 +53,33 @@ def sample_branch(fork: BranchProject, base: State, *, most: int, now: int, keys
     for asset in computed:
         maker = available.get(asset.maker)
         available[asset.name] = _available_partitions(context, asset, available) if maker is None else maker
-    if keys and computed:
+    if keys:
         chosen = {asset.name: _select_named(asset, available[asset.name], keys) for asset in computed}
-        if not any(chosen[asset.name] for asset in computed if asset.partitioning.is_partitioned):
+        if computed and not any(chosen[asset.name] for asset in computed if asset.partitioning.is_partitioned):
             raise InputError(f"branch {fork.name!r} computes no partition {listing(keys)}")
     else:
         chosen = {asset.name: _select_newest(asset, available[asset.name], most) for asset in computed}
-    for asset in reversed(computed):
-        if asset.maker:
-            chosen[asset.maker] = chosen[asset.maker] | chosen[asset.name]
-        for name, needed in _needed_partitions(context, asset, chosen[asset.name], available):
-            chosen[name] = chosen[name] | needed
+    _add_needed(context, computed, available, chosen)
     left_out: dict[str, str] = {}
     for asset in computed:
         chosen[asset.name] = chosen.get(asset.maker, chosen[asset.name])
         if reason := left_out.get(asset.maker) or _explain_left_out(context, asset, available, chosen, left_out):
             left_out[asset.name] = reason
     return BranchSample({name: parts for name, parts in chosen.items() if name not in left_out}, left_out)
+
+
+def _add_needed(
+    context: PlanningContext,
+    computed: Sequence[AssetSpec],
+    available: Mapping[str, PartitionSet],
+    chosen: dict[str, PartitionSet],
+) -> None:
+    """Adds to the chosen partitions what they need of others, and to those of a multi-asset what its outlets have."""
+    for asset in reversed(computed):
+        if asset.maker:
+            chosen[asset.maker] = chosen[asset.maker] | chosen[asset.name]
+        for name, needed in _needed_partitions(context, asset, chosen[asset.name], available):
+            chosen[name] = chosen[name] | needed
 
 
 def _select_newest(asset: AssetSpec, available: PartitionSet, most: int) -> PartitionSet:

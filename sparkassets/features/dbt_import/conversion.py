@@ -359,14 +359,16 @@ class _ProjectConverter:
         document, known = self.documents[asset], self._find_columns(asset)
         columns: Document = dict(document.get("columns") or {})
         for name, column in node.columns.items():
-            said = {"description": column.description, "pii": column.is_private}
-            own = columns.get(name) or self._contract_type(node, column)
-            entry = {key: value for key, value in {"type": own, **said}.items() if value}
-            if entry and asset in self.queries and (known is None or name.lower() not in known):
+            kind = columns.get(name) or self._contract_type(node, column)
+            entry = {"type": kind, "description": column.description, "pii": column.is_private}
+            entry = {key: value for key, value in entry.items() if value}
+            if not entry:
+                continue
+            if asset in self.queries and name.lower() not in (known or {}):
                 reason = "it is described, but may not be a column of its query"
                 self._add_note(node, f"column {node.name}.{name}", reason, "`columns`")
-            elif entry:
-                columns[name] = own if entry.keys() == {"type"} else entry
+            else:
+                columns[name] = kind if entry.keys() == {"type"} else entry
         if columns:
             document["columns"] = columns
 
@@ -383,11 +385,7 @@ class _ProjectConverter:
             rendered = self.rendered.get(asset)
             found: Mapping[str, str] | None
             if rendered is None:
-                declared = self.documents.get(asset, {}).get("columns") or {}
-                kinds = {
-                    name: each.get("type", "") if isinstance(each, dict) else each for name, each in declared.items()
-                }
-                found = {name: convert_type(str(kind or ""), "spark") for name, kind in kinds.items()} or None
+                found = _declared_types(self.documents.get(asset, {}).get("columns") or {})
             else:
                 upstream = [self._find_columns(self._inlet(kind, name)) for kind, name in rendered.references]
                 found = find_columns(rendered.text, upstream, self.project.dialect)
@@ -412,6 +410,12 @@ def _fills(seed: DbtNode, source: DbtNode) -> bool:
         return False
     own, schema = ("".join(node.relation[-2:-1]) for node in (seed, source))
     return schema == own or (own != "" and schema.endswith(f"_{own}"))
+
+
+def _declared_types(columns: Mapping[str, Any]) -> dict[str, str] | None:
+    """The types of an asset's ``columns``; None where it declares none."""
+    kinds = {name: each.get("type", "") if isinstance(each, dict) else each for name, each in columns.items()}
+    return {name: convert_type(str(kind or ""), "spark") for name, kind in kinds.items()} or None
 
 
 def _list_names(value: Any) -> list[str]:  # noqa: ANN401  a name, a list of them or nothing

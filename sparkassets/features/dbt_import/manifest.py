@@ -54,16 +54,9 @@ def _parts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]
 
 
 def _read_node(key: str, node: Mapping[str, Any], tests: Mapping[str, list[DbtTest]]) -> DbtNode:
-    is_source = node["resource_type"] == "source"
-    name = f"{node['source_name']}.{node['name']}" if is_source else node["name"]
+    name = f"{node['source_name']}.{node['name']}" if node["resource_type"] == "source" else node["name"]
     if node.get("version"):
         name = f"{name}_v{node['version']}"
-    columns = {
-        column["name"]: DbtColumn(
-            column.get("description") or "", column.get("data_type") or "", is_private_column(column)
-        )
-        for column in node["columns"].values()
-    }
     table = node.get("identifier") or node.get("alias") or node["name"]
     text = {key: node.get(key) or "" for key in ("raw_code", "compiled_code", "description", "relation_name")}
     return DbtNode(
@@ -75,11 +68,15 @@ def _read_node(key: str, node: Mapping[str, Any], tests: Mapping[str, list[DbtTe
         compiled=text["compiled_code"],
         description=text["description"],
         config={**node["config"], "tags": node.get("tags") or (), "meta": node.get("meta") or {}},
-        columns=columns,
+        columns={column["name"]: _read_column(column) for column in node["columns"].values()},
         tests=tuple(tests.get(key, ())),
-        relation=tuple(str(each) for each in (node.get("database"), node["schema"], table) if each),
+        relation=tuple(map(str, filter(None, (node.get("database"), node["schema"], table)))),
         compiled_relation=text["relation_name"],
     )
+
+
+def _read_column(column: Mapping[str, Any]) -> DbtColumn:
+    return DbtColumn(column.get("description") or "", column.get("data_type") or "", is_private_column(column))
 
 
 def _read_tests(manifest: Mapping[str, Any]) -> tuple[dict[str, list[DbtTest]], list[DbtTest]]:

@@ -11,6 +11,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.definitions.definition import digest as text_digest
@@ -133,8 +134,8 @@ class DigestSender:
     def _send(self, each: ReceiverDigest, before: DigestMark, ledger: JournalLedger) -> bool:
         """Sends the digest, if there is anything to tell, and returns whether its receiver accepted it."""
         entries = ledger.entries_after(before.through, _KINDS)
-        notices = [notice for asset in each.assets for notice in _find_notices(asset, ledger.state, entries, self._now)]
-        notices = [notice for notice in notices if notice.kind in each.rule.on]
+        found = (_find_notices(asset, ledger.state, entries, self._now) for asset in each.assets)
+        notices = [notice for notice in chain.from_iterable(found) if notice.kind in each.rule.on]
         if not notices:
             return True
         message = build_message(each.rule, tuple(notices), self.project)
@@ -142,11 +143,11 @@ class DigestSender:
         text = "\n".join([*([_AGAIN] if before.is_open else []), since, message.text])
         delivery = MessageDelivery(self.environment, self.project)
         delivery.send(each.rule, replace(message, text=text))
-        answers = delivery.wait()
-        for fault in dict.fromkeys(answer.fault for answer in answers if answer.fault):
+        faults = [answer.fault for answer in delivery.wait()]
+        for fault in filter(None, dict.fromkeys(faults)):
             with suppress(Warning):  # where warnings are errors
                 warnings.warn(f"the digest for {each.name.split()[0]}: {fault}", RuntimeWarning, stacklevel=2)
-        return any(not answer.fault for answer in answers)
+        return not all(faults)
 
     @property
     def _now(self) -> int:
@@ -156,10 +157,19 @@ class DigestSender:
 def _find_notices(asset: AssetSpec, state: State, entries: Sequence[NumberedEntry], now: int) -> Iterator[AssetNotice]:
     """What is wrong with an asset, how often it failed of it in these entries, and what is no longer wrong."""
     known = state.assets.get(asset.name)
-    if known is None or (known.silence is not None and known.silence.covers(now)):
+    if known is None or known.is_silenced(now):
         return
     own = [each.entry for each in entries if getattr(each.entry, "asset", None) == asset.name]
-    failures = [each for each in own if isinstance(each, FailureEntry)]
+    yield from _failure_notices(asset, known, [each for each in own if isinstance(each, FailureEntry)])
+    yield from _lateness_notices(asset, known, [each for each in own if isinstance(each, LateEntry)])
+    if waits := [each for each in own if isinstance(each, PersonWaitEntry)]:
+        yield make_wait_notice(asset, waits[-1])
+    elif known.person_wait:
+        yield make_wait_notice(asset, PersonWaitEntry(asset.name, known.person_wait))
+
+
+def _failure_notices(asset: AssetSpec, known: AssetState, failures: Sequence[FailureEntry]) -> Iterator[AssetNotice]:
+    """What is wrong with an asset, how often it failed of it, and which failures are over."""
     counts = Counter(text_without_numbers(each.error) for each in failures)
     hints = {each.run: each.hint for each in failures}
     for trouble in find_troubles(known):
@@ -171,11 +181,6 @@ def _find_notices(asset: AssetSpec, state: State, entries: Sequence[NumberedEntr
         failure = next(each for each in failures if text_without_numbers(each.error) == error)
         text = f"failed {plural(count, 'time')}, and no longer does: {failure.error}"
         yield AssetNotice("recovery", asset.name, text=text, owner=asset.owner)
-    yield from _lateness_notices(asset, known, [each for each in own if isinstance(each, LateEntry)])
-    if waits := [each for each in own if isinstance(each, PersonWaitEntry)]:
-        yield make_wait_notice(asset, waits[-1])
-    elif known.person_wait:
-        yield make_wait_notice(asset, PersonWaitEntry(asset.name, known.person_wait))
 
 
 def _lateness_notices(asset: AssetSpec, known: AssetState, entries: Sequence[LateEntry]) -> Iterator[AssetNotice]:

@@ -93,6 +93,18 @@ class _FollowedAsset:
     person_wait: PersonWaitEntry | None = None
     hints: dict[str, str] = field(default_factory=dict)
 
+    def add(self, entry: SuccessEntry | FailureEntry | LateEntry | PersonWaitEntry) -> None:
+        """Adds what a driver recorded of the asset."""
+        match entry:
+            case SuccessEntry():
+                self.ran = True
+            case FailureEntry(run=run, hint=hint):
+                self.hints[run] = hint
+            case LateEntry():
+                self.late = entry
+            case PersonWaitEntry():
+                self.person_wait = entry
+
 
 class NoticeCollector:
     """Collects the commits of one invocation, and derives its notices.
@@ -118,19 +130,9 @@ class NoticeCollector:
         for name in dict.fromkeys(each.entry.asset for each in entries if hasattr(each.entry, "asset")):
             if name is not None and name in after:
                 self._follow(name, _find_told(before[name]) if name in before else (), find_troubles(after[name]))
-                silence = after[name].silence
-                self._assets[name].is_silent = silence is not None and silence.covers(to_unix(entries[-1].at))
+                self._assets[name].is_silent = after[name].is_silenced(to_unix(entries[-1].at))
         for entry in reported_entries:
-            followed = self._assets[entry.asset]
-            match entry:
-                case SuccessEntry():
-                    followed.ran = True
-                case FailureEntry(run=run, hint=hint):
-                    followed.hints[run] = hint
-                case LateEntry():
-                    followed.late = entry
-                case PersonWaitEntry():
-                    followed.person_wait = entry
+            self._assets[entry.asset].add(entry)
 
     def _follow(self, name: str, before: tuple[AssetTrouble, ...], after: tuple[AssetTrouble, ...]) -> None:
         """Keeps an asset's troubles before this invocation and after the latest commit.
@@ -158,8 +160,7 @@ class NoticeCollector:
 
 def _find_told(state: AssetState) -> tuple[AssetTrouble, ...]:
     """The current troubles of an asset that people were notified of: not those that came up while it was silenced."""
-    silence = state.silence
-    return tuple(each for each in find_troubles(state) if silence is None or not silence.covers(each.at))
+    return tuple(each for each in find_troubles(state) if not state.is_silenced(each.at))
 
 
 def find_troubles(state: AssetState) -> tuple[AssetTrouble, ...]:
@@ -187,32 +188,27 @@ def find_troubles(state: AssetState) -> tuple[AssetTrouble, ...]:
 def _find_notices(asset: AssetSpec, followed: _FollowedAsset) -> Iterator[AssetNotice]:
     """Yields an asset's notices: new troubles, recovered ones if it ran, and a change of its lateness."""
     for item in followed.after:
-        new_partitions = item.partitions - _join_partitions(
-            each for each in followed.before if _is_same_trouble(each, item)
-        )
+        known = (each for each in followed.before if _is_same_trouble(each, item))
+        new_partitions = item.partitions - _join_partitions(known)
         if new_partitions:
-            hint, label = (
-                followed.hints.get(item.run, ""),
-                label_partitions(new_partitions, asset.partitioning) or _label_interval(asset, item),
-            )
+            label = label_partitions(new_partitions, asset.partitioning) or _label_interval(asset, item)
+            hint = followed.hints.get(item.run, "")
             yield AssetNotice(item.kind, asset.name, label, item.text, hint, item.run, asset.owner)
-    troubled_partitions = _join_partitions(followed.after)
-    for kind, text in _RECOVERY_TEXTS.items() if followed.ran else ():
-        if (
-            recovered_partitions := _join_partitions(each for each in followed.before if each.kind == kind)
-            - troubled_partitions
-        ):
-            yield AssetNotice(
-                "recovery",
-                asset.name,
-                label_partitions(recovered_partitions, asset.partitioning),
-                text,
-                owner=asset.owner,
-            )
+    if followed.ran:
+        yield from _recovery_notices(asset, followed)
     if followed.late is not None and asset.deadlines is not None:
         yield make_lateness_notice(asset, followed.late)
     if followed.person_wait is not None:
         yield make_wait_notice(asset, followed.person_wait)
+
+
+def _recovery_notices(asset: AssetSpec, followed: _FollowedAsset) -> Iterator[AssetNotice]:
+    troubled_partitions = _join_partitions(followed.after)
+    for kind, text in _RECOVERY_TEXTS.items():
+        recovered = _join_partitions(each for each in followed.before if each.kind == kind) - troubled_partitions
+        if recovered:
+            label = label_partitions(recovered, asset.partitioning)
+            yield AssetNotice("recovery", asset.name, label, text, owner=asset.owner)
 
 
 def _join_partitions(troubles: Iterable[AssetTrouble]) -> PartitionSet:

@@ -46,9 +46,8 @@ def run_events(
         after: Their states after the commit.
         telling: Builds the facets.
     """
-    claims = {link.token: link for known in (before, after) for state in known.values() for link in state.chain}
-    still_open = {link.token for state in after.values() for link in state.chain}
-    ended = {link.token for state in before.values() for link in state.chain} - still_open
+    known, still_open = _list_claims(before), _list_claims(after)
+    claims = {**known, **still_open}
     outlets = [each.entry for each in entries if isinstance(each.entry, OutletEntry)]
     reported: set[int] = set()
     for numbered in entries:
@@ -56,14 +55,19 @@ def run_events(
         if isinstance(entry, ClaimEntry) and numbered.seq in claims:
             yield _run_event("START", at, claims[numbered.seq], telling)
         elif isinstance(entry, RenewEntry):
-            held = (claims[token] for _, token in entry.claims if token in claims)
-            yield from (_run_event("RUNNING", at, link, telling) for link in held)
+            renewed = [token for _, token in entry.claims if token in claims]
+            yield from (_run_event("RUNNING", at, claims[token], telling) for token in renewed)
         elif isinstance(entry, SuccessEntry | SkippedEntry | FailureEntry) and entry.token in claims:
             reported.add(entry.token)
             yield _end_event(at, claims[entry.token], entry, outlets, before=before, telling=telling)
-    for token in sorted(ended - reported):
+    for token in sorted(known.keys() - still_open.keys() - reported):
         error = telling.error_facet(_GIVEN_UP)
         yield _run_event("ABORT", entries[-1].at, claims[token], telling, run={"errorMessage": error})
+
+
+def _list_claims(states: Mapping[str, AssetState]) -> dict[int, ClaimState]:
+    """The open claims of assets, by token."""
+    return {link.token: link for state in states.values() for link in state.chain}
 
 
 def invocation_event(kind: EventType, at: datetime, *, invocation: str, telling: FacetBuilder) -> Event:

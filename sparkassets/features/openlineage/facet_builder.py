@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
+from types import MappingProxyType
 from typing import Any
 
 from sparkassets.core.derivation.asset_columns import asset_filters, derive_asset
@@ -111,15 +112,15 @@ class FacetBuilder:
     def validation_facets(self, entry: SuccessEntry) -> Facets:
         """Run facets with the results of the run's validations."""
         asset = self.project.assets.get(entry.asset)
-        written = [self.project.assets[name] for name in asset.written_assets] if asset is not None else []
-        rules = {
-            qualified_rule_name(each.name if each.maker else "", rule.name): rule
-            for each in written
-            for rule in each.rules
-        }
-        inlets = asset.inlets.values() if asset is not None else ()
-        rules |= {qualified_rule_name(inlet.name, rule.name): rule for inlet in inlets for rule in inlet.rules}
-        found = tests_facet(rules, entry.verdicts, asset.partitioning if asset is not None else UNPARTITIONED)
+        if asset is None:
+            rules, partitioning = {}, UNPARTITIONED
+        else:
+            written = [self.project.assets[name] for name in asset.written_assets]
+            ruled = [(each.name if each.maker else "", each.rules) for each in written]
+            ruled += [(inlet.name, inlet.rules) for inlet in asset.inlets.values()]
+            rules = {qualified_rule_name(name, rule.name): rule for name, some in ruled for rule in some}
+            partitioning = asset.partitioning
+        found = tests_facet(rules, entry.verdicts, partitioning)
         return {"test": found} if found is not None else {}
 
     def error_facet(self, message: str) -> Facet:
@@ -168,7 +169,7 @@ class FacetBuilder:
         asset: AssetSpec,
         pins: Mapping[str, InletPin],
         *,
-        highs: Mapping[str, str] | None = None,
+        highs: Mapping[str, str] = MappingProxyType({}),
         checked: bool = False,
         verdicts: Sequence[RuleVerdict] = (),
     ) -> list[Mapping[str, Any]]:
@@ -177,7 +178,7 @@ class FacetBuilder:
         Args:
             asset: The asset of the run.
             pins: The pin of each inlet.
-            highs: By inlet, the watermark up to which the run has read; None before it has.
+            highs: By inlet, the watermark up to which the run has read; empty before it has.
             checked: Whether the run has finished, so that its inlets met their rules; the columns that it read are then
                 included.
             verdicts: The verdicts of the inlets' rules.
@@ -187,10 +188,8 @@ class FacetBuilder:
             inlet, source = asset.inlets.get(name), self.project.assets.get(name)
             if inlet is None or source is None or inlet.waits_only:
                 continue
-            own = filters.get(name)
-            condition = input_condition(
-                inlet, self.project.inlet_with_mapping(asset, name), pin, high=(highs or {}).get(name), used=own
-            )
+            mapped, high = self.project.inlet_with_mapping(asset, name), highs.get(name)
+            condition = input_condition(inlet, mapped, pin, high=high, used=filters.get(name))
             facets = {**self._dataset_facets(source), **_version(pin.version)}
             facets |= self._schema(source, pin.version) if checked else {}
             more = _subset("InputSubsetInputDatasetFacet", "inputCondition", condition)
@@ -242,22 +241,24 @@ class FacetBuilder:
     def _build_dataset_facets(self, asset: AssetSpec) -> Facets:
         """The facets that follow from the declaration alone: type, storage, description, owner, other name."""
         facets: Facets = {}
-        kind = "TABLE" if asset.source is None or asset.source.kind in ("delta", "tables") else ""
-        kind = "FILE" if asset.source is not None and asset.source.files is not None else kind
-        if kind:
-            kind = "MODEL" if asset.type == "model" else kind
+        is_table = asset.source is None or asset.source.kind in ("delta", "tables")
+        if is_table or (asset.source is not None and asset.source.files is not None):
+            kind = "MODEL" if asset.type == "model" else "TABLE" if is_table else "FILE"
             facets["datasetType"] = facet("DatasetTypeDatasetFacet", datasetType=kind)
-        if kind and (asset.source is None or asset.source.kind in ("delta", "tables")):
+        if is_table:
             facets["storage"] = facet("StorageDatasetFacet", storageLayer="delta", fileFormat="parquet")
         if asset.description:
             facets["documentation"] = facet("DocumentationDatasetFacet", description=asset.description)
         if asset.owner:
             facets["ownership"] = owners_facet("OwnershipDatasetFacet", asset.owner)
-        if asset.storage is not None and asset.uri != asset.storage.given and "://" in asset.uri:
-            other = name_of_identity(asset.uri, namespace=self.namespace)
-            if other != self.dataset_name_of(asset):
-                facets["symlinks"] = symlinks_facet([other], "URI")
-        return facets
+        return facets | self._find_other_name(asset)
+
+    def _find_other_name(self, asset: AssetSpec) -> Facets:
+        """The facet of an asset that events identify by another URI than its place; else empty."""
+        if asset.storage is None or asset.uri == asset.storage.given or "://" not in asset.uri:
+            return {}
+        other = name_of_identity(asset.uri, namespace=self.namespace)
+        return {} if other == self.dataset_name_of(asset) else {"symlinks": symlinks_facet([other], "URI")}
 
     def _schema(self, asset: AssetSpec, version: int | None) -> Facets:
         columns = self.schemas(asset, version)

@@ -176,12 +176,12 @@ def metrics_facet(rules: Sequence[ValidationRule], verdicts: Sequence[RuleVerdic
     """NULL counts by column, from rules that counted them in all published rows."""
     columns, rows = dict[str, Mapping[str, int]](), 0
     for rule in rules:
-        own = [each for each in verdicts if each.rule == rule.name and not each.inlet]
-        if not own or rule.where or not isinstance(rule.check, NotNullCheck) or len(rule.check.columns) != 1:
-            continue
-        if all(each.outcome in _PUBLISHED for each in own):
-            rows = sum(each.checked for each in own)
-            columns[rule.check.columns[0]] = {"nullCount": sum(each.failing for each in own)}
+        match rule.check:
+            case NotNullCheck(columns=(column,)) if not rule.where:
+                own = [each for each in verdicts if each.rule == rule.name and not each.inlet]
+                if own and all(each.outcome in _PUBLISHED for each in own):
+                    rows = sum(each.checked for each in own)
+                    columns[column] = {"nullCount": sum(each.failing for each in own)}
     return facet("DataQualityMetricsDatasetFacet", rowCount=rows, columnMetrics=columns) if columns else None
 
 

@@ -60,11 +60,16 @@ def input_condition(
         case ReadAfter(column=column):
             terms += _range_conditions(column, pin.low, high)
         case ReadChanges():
-            since = TablePosition.parse(pin.low) if pin.low is not None else None
-            low = str(since.version) if since is not None and since.table_id == pin.table_id else None
-            upto = str(pin.version) if low is not None and pin.version is not None else None
-            terms += _range_conditions("_commit_version", low, upto)
+            terms += _change_conditions(pin)
     return _all_conditions(*terms, own)
+
+
+def _change_conditions(pin: InletPin) -> Iterator[Condition]:
+    """The commits whose changes were read; none where everything was."""
+    since = TablePosition.parse(pin.low) if pin.low is not None else None
+    if since is not None and since.table_id == pin.table_id:
+        upto = None if pin.version is None else str(pin.version)
+        yield from _range_conditions("_commit_version", str(since.version), upto)
 
 
 def output_condition(

@@ -7,7 +7,6 @@ longer than an invocation. Where two drivers write the same file at once, the co
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -124,23 +123,21 @@ class MetricsWatcher:
         )
         last = make_gauge("last_success_timestamp_seconds", "Time of the asset's last successful run.", "asset")
         partitions = make_gauge("partitions", "Number of partitions, by problem.", "asset", "state")
-        computed = {
-            name: state.assets[name] for name, asset in assets.items() if asset.source is None and name in state.assets
-        }
-        for name, asset_state in computed.items():
+        computed = [name for name, asset in assets.items() if asset.source is None]
+        for name in state.assets.keys() & computed:
+            asset_state = state.assets[name]
             if asset_state.last is not None:
                 last.labels(project, name).set(asset_state.last.at)
             for problem, count in self._count_wrong(name, asset_state).items():
                 partitions.labels(project, name, problem).set(count)
-        waiting = Counter(item.asset for item in summary.waiting if not item.quiet)
-        late = {lateness.asset for lateness in summary.late}
+        waiting = {item.asset for item in summary.waiting if not item.quiet}
         waiting_gauge = make_gauge("waiting", "Whether the asset is due and waiting.", "asset")
+        for name in computed:
+            waiting_gauge.labels(project, name).set(int(name in waiting))
+        late = {lateness.asset for lateness in summary.late}
         late_gauge = make_gauge("late", "Whether the asset is late.", "asset")
-        for name, asset in assets.items():
-            if asset.source is None:
-                waiting_gauge.labels(project, name).set(int(bool(waiting[name])))
-            if asset.deadlines is not None:
-                late_gauge.labels(project, name).set(int(name in late))
+        for name in (name for name, asset in assets.items() if asset.deadlines is not None):
+            late_gauge.labels(project, name).set(int(name in late))
 
     def _count_wrong(self, name: str, asset_state: AssetState) -> Mapping[str, int]:
         """How many partitions failed or are withheld; an asset without partitions counts as one."""

@@ -45,7 +45,7 @@ def lateness_changes(context: PlanningContext) -> Iterator[LateEntry]:
     """Yields the entries to record: one when a lateness begins and one when it is over."""
     for asset in context.project.assets.values():
         known = context.state.assets.get(asset.name)
-        if known is not None and (asset.deadlines is not None or known.late) and not _is_silenced(context, known):
+        if known is not None and (asset.deadlines is not None or known.late) and not known.is_silenced(context.now):
             yield from _asset_lateness_changes(context, asset, known.late)
 
 
@@ -68,11 +68,6 @@ def _asset_lateness_changes(context: PlanningContext, asset: AssetSpec, notified
             _newest_expected(context, asset, _newest_deadline(asset.deadlines, context.now)),
             over=True,
         )
-
-
-def _is_silenced(context: PlanningContext, known: AssetState) -> bool:
-    """Whether nobody is notified now; what is late then is recorded once people are notified again."""
-    return known.silence is not None and known.silence.covers(context.now)
 
 
 def _newest_expected(context: PlanningContext, asset: AssetSpec, by: int | None) -> PartitionSet:

@@ -36,8 +36,7 @@ def person_wait_changes(context: PlanningContext) -> Iterator[PersonWaitEntry]:
 
 def _is_quiet(context: PlanningContext, asset: AssetSpec, known: AssetState) -> bool:
     """Whether nobody is notified of the asset now: it is paused or silenced."""
-    is_silenced = known.silence is not None and known.silence.covers(context.now)
-    return is_silenced or asset.paused or known.paused
+    return known.is_silenced(context.now) or asset.paused or known.paused
 
 
 def _has_receivers(asset: AssetSpec) -> bool:
