@@ -72,8 +72,7 @@ def table_changes(path: str, position: TablePosition, version: int) -> TableChan
             return _lost_changes(f"its log no longer has version {number}")
         commits.append(log.parse_commit(number, content))
     walk = _CommitWalk(position, commits)
-    row_changes = [commit for commit in commits if commit.files or commit.changes]
-    if not row_changes and all(commit.metadata is None for commit in commits):
+    if not any(commit.changes_rows or commit.metadata is not None for commit in commits):
         return TableChanges()
     metadata_version = walk.metadata_version(version)
     metadata = log.read_metadata(metadata_version)
@@ -81,12 +80,8 @@ def table_changes(path: str, position: TablePosition, version: int) -> TableChan
         return _lost_changes(f"its log no longer has the metadata of version {metadata_version}")
     walk.begin(metadata)
     changes = walk.find_changes()
-    if (
-        changes.availability.kind == "available"
-        and (missing_version := _find_missing_version(log, commits)) is not None
-    ):
-        return _lost_changes(f"files of version {missing_version} are gone")
-    return changes
+    missing_version = _find_missing_version(log, commits) if changes.availability.kind == "available" else None
+    return changes if missing_version is None else _lost_changes(f"files of version {missing_version} are gone")
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -121,13 +116,7 @@ class _CommitWalk:
         for commit in self.commits:
             if commit.metadata is not None and (failure := self._apply_metadata(commit, commit.metadata)) is not None:
                 return failure
-            if not commit.files and not commit.changes:
-                continue
-            if keeps_feed(self.properties):
-                self._add_to_feed(commit)
-            elif _only_adds(commit):
-                self.appended_commits.append(commit)
-            else:
+            if commit.changes_rows and not self._add_rows(commit):
                 unrecorded = unrecorded or commit
         if unrecorded is None:
             return TableChanges(
@@ -141,6 +130,16 @@ class _CommitWalk:
         if keeps_feed(self.properties):
             return _lost_changes(f"{described} changed rows before its change feed was on")
         return TableChanges(ChangeAvailability("unrecorded", f"{described} changed or removed rows"))
+
+    def _add_rows(self, commit: LogCommit) -> bool:
+        """Adds a commit that changed rows and returns True; False if nothing says which rows it changed."""
+        if keeps_feed(self.properties):
+            self._add_to_feed(commit)
+        elif _only_adds(commit):
+            self.appended_commits.append(commit)
+        else:
+            return False
+        return True
 
     def _apply_metadata(self, commit: LogCommit, metadata: Mapping[str, Any]) -> TableChanges | None:
         """Applies new metadata; returns the finding if changes across it cannot be read, else None."""

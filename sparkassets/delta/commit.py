@@ -136,16 +136,18 @@ def refuse_conflicts(path: str, table: DeltaTable, change: CommitRequest, *, sin
     commits = [other for other in DeltaLog(path).read_after(since) if other.version <= table.version()]
     if len(commits) != table.version() - since:
         raise _make_conflict(change.owner, "made more commits than the log still has")
+    removed = [file.path for file in change.removes]
     for other in commits:
         conflict = _find_conflict(other, change)
         if conflict is not None:
             raise _make_conflict(change.owner, f"{conflict} in version {other.version}")
-    if (
-        change.removes
-        and any(other.moves_rows or any(map(change.is_parallel_run, other.transactions)) for other in commits)
-        and not live_paths(table).issuperset(file.path for file in change.removes)
-    ):
+    if any(_may_move_rows(other, change) for other in commits) and not live_paths(table).issuperset(removed):
         raise _make_conflict(change.owner, "moved rows that the run replaces to other files")
+
+
+def _may_move_rows(commit: LogCommit, change: CommitRequest) -> bool:
+    """Whether a commit that conflicts otherwise not may have moved rows that the change replaces to other files."""
+    return bool(change.removes) and (commit.moves_rows or any(map(change.is_parallel_run, commit.transactions)))
 
 
 def create(

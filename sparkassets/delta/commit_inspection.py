@@ -170,7 +170,7 @@ class _CommitCollector:
         if inspector.is_settled(commit):
             self.version = commit.version
             return True
-        if is_own and commit.version > inspector.known.version and _read_run_metadata(commit).get("kind") == "data":
+        if commit.version > inspector.known.version and inspector.is_unsettled_data(commit):
             inspector.check_claimed(commit)
             return False
         if commit.metadata is not None and commit.metadata["id"] != self.table_id:
@@ -237,14 +237,10 @@ class _CommitCollector:
         computed partitions that the restore touched count as lost.
         """
         inspector, restored_version = self.inspector, _parse_restored_version(commit)
-        undone_commits = (
-            inspector.commits_after(restored_version)[: commit.version - restored_version - 1]
-            if restored_version is not None
-            else []
-        )
         described = f"version {restored_version}" if restored_version is not None else "an earlier version"
         reason = f"{inspector.table_named} was restored to {described} ({_describe_commit(commit)})"
-        if restored_version is None or len(undone_commits) < commit.version - restored_version - 1:
+        undone_commits = None if restored_version is None else self._commits_between(restored_version, commit.version)
+        if restored_version is None or undone_commits is None:
             self._add_loss(inspector.find_touched_partitions(commit), "restored", reason)
             return
         own_commits = [each for each in undone_commits if inspector.is_unsettled_data(each)]
@@ -255,6 +251,11 @@ class _CommitCollector:
             self.watermarks = inspector.read_watermarks(restored_version)
         if any(each.files and not inspector.is_ours(each) for each in undone_commits):
             self._add_foreign_commit(commit, inspector.find_touched_partitions(commit) - lost)
+
+    def _commits_between(self, first: int, last: int) -> Sequence[LogCommit] | None:
+        """The commits between two versions; None if the log lacks some."""
+        commits = self.inspector.commits_after(first)[: last - first - 1]
+        return commits if len(commits) == last - first - 1 else None
 
 
 def check_unrecorded(asset: AssetSpec, commit: Mapping[str, Any], *, chain: UnrecordedChain, place: str) -> None:

@@ -30,6 +30,8 @@ from sparkassets.delta.partition_columns import (
     PartitionColumn,
     PartitionColumns,
     Span,
+    count_present,
+    holds_no_value,
 )
 from sparkassets.frozen import frozen
 
@@ -92,12 +94,12 @@ class FileSegments:
         """The segments between two bounds in a file; None where its statistics do not say."""
         if nulls:
             self.leave_out(NULL)
-        if rows == 0 or (low is None and rows is not None and rows == nulls):
+        if holds_no_value(low, rows=rows, nulls=nulls):
             return NOWHERE
         first, last = self._text(low), self._text(high)
         if first is None or last is None or _LONG_DECIMAL.match(self.column.kind):
             return None
-        known_rows = None if rows is None or nulls is None else rows - nulls
+        known_rows = count_present(rows, nulls)
         if not are_equal(first, last, self.column.kind):
             return FileSegment(first, last, exact=False, rows=known_rows, nulls=nulls != 0)
         key = self.key_of(low)

@@ -307,11 +307,16 @@ class _HoldingTimeCheck:
         if file_time.start == file_time.end:
             return False
         if file_time.span not in self._checks:
-            span = RangeSet.span(*file_time.span)
-            holds_all = self.ranges.covers(span) and not self._has_gaps(*file_time.span)
-            self._checks[file_time.span] = True if holds_all else None if self.ranges.overlaps(span) else False
+            self._checks[file_time.span] = self._check_span(*file_time.span)
         holds = self._checks[file_time.span]
         return None if holds and (file_time.nulls or not file_time.plain) else holds
+
+    def _check_span(self, start: int, end: int) -> bool | None:
+        """Whether the ranges contain all of a span (True), none (False), or some (None)."""
+        span = RangeSet.span(start, end)
+        if self.ranges.covers(span) and not self._has_gaps(start, end):
+            return True
+        return None if self.ranges.overlaps(span) else False
 
     def _has_gaps(self, start: int, end: int) -> bool:
         time = self.excluding

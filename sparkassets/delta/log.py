@@ -89,6 +89,11 @@ class LogCommit:
     timestamp: int | None = None
     changes: tuple[FileAction, ...] = ()
 
+    @property
+    def changes_rows(self) -> bool:
+        """Whether it added, removed or changed any rows."""
+        return bool(self.files or self.changes)
+
 
 class LogFiles(Protocol):
     """The files of a table's log."""

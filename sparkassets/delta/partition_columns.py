@@ -97,16 +97,15 @@ def find_columns(schema: str, partitioning: Partitioning) -> PartitionColumns | 
     time = partitioning.time
     if not partitioning.has_columns:
         return None
-    time_field = None if time is None else fields.get((time.column or "").lower())
-    if time is not None and (time_field is None or not _tells_time(time_field, time)):
-        return None
-    fields_found = [fields.get(each.column.lower()) for each in partitioning.segments]
-    segments = [each for each in fields_found if each is not None and holds_segments(_read_type(each))]
-    if len(segments) < len(fields_found):
-        return None
-    return PartitionColumns(
-        None if time_field is None else _make_column(time_field), tuple(map(_make_column, segments))
-    )
+    time_column = None
+    if time is not None:
+        field = fields.get((time.column or "").lower())
+        if field is None or not _tells_time(field, time):
+            return None
+        time_column = _make_column(field)
+    segments = [fields.get(each.column.lower()) for each in partitioning.segments]
+    found = [_make_column(each) for each in segments if each is not None and holds_segments(_read_type(each))]
+    return PartitionColumns(time_column, tuple(found)) if len(found) == len(segments) else None
 
 
 def _find_time_column(fields: Mapping[str, Any], partition: TimePartition, *, source: str) -> PartitionColumn:
@@ -225,6 +224,16 @@ class FileTime:
         return self.start, self.end
 
 
+def holds_no_value(low: object, *, rows: int | None, nulls: int | None) -> bool:
+    """Whether the statistics of a file say that no row has a value in a column."""
+    return rows == 0 or (low is None and rows is not None and rows == nulls)
+
+
+def count_present(rows: int | None, nulls: int | None) -> int | None:
+    """How many rows of a file have a value in a column; None where its statistics do not say."""
+    return None if rows is None or nulls is None else rows - nulls
+
+
 NOWHEN = FileTime(0, 0, rows=0)
 """The time of a file whose rows have none."""
 
@@ -254,15 +263,18 @@ class FileTimes:
         """The time between two bounds in a file; None where its statistics do not say."""
         if nulls:
             self.leave_out(NULL)
-        if rows == 0 or (low is None and rows is not None and rows == nulls):
+        if holds_no_value(low, rows=rows, nulls=nulls):
             return NOWHEN
         first, last = (None if bound is None else self._find_slot(bound) for bound in (low, high))
         if first is None or last is None:
             return None
-        rows_with_time = None if rows is None or nulls is None else rows - nulls
-        is_plain = self._is_plain(low, high, first)
         return FileTime(
-            min(first[0], last[0]), max(first[1], last[1]), first == last, rows_with_time, nulls != 0, is_plain
+            min(first[0], last[0]),
+            max(first[1], last[1]),
+            exact=first == last,
+            rows=count_present(rows, nulls),
+            nulls=nulls != 0,
+            plain=self._is_plain(low, high, first),
         )
 
     def of_value(self, value: date | str) -> Span | None:

@@ -312,10 +312,11 @@ class _RowGroup:
         """The number of rows by values; reads only columns of which the footer says too little."""
         columns = zip(self.request.columns.segments, self.request.known_segments, strict=True)
         segments = [segment if segment is not None else self._find_segment(column) for column, segment in columns]
-        time = self._find_time(alone=not any(isinstance(each, _UnreadColumn) for each in segments))
+        unread = [each.name for each in segments if isinstance(each, _UnreadColumn)]
+        time = self._find_time(alone=not unread)
         if time is None:
             return Counter()
-        values = self._read_values([each.name for each in (*segments, time) if isinstance(each, _UnreadColumn)])
+        values = self._read_values([*unread, time.name] if isinstance(time, _UnreadColumn) else unread)
         segment_values = [values[each.name] if isinstance(each, _UnreadColumn) else each for each in segments]
         if isinstance(time, _UnreadColumn):
             return count_values(segment_values, values[time.name], self.times, rows=0)
@@ -331,11 +332,16 @@ class _RowGroup:
         if self.request.span is not None or column is None or times is None:
             return FileTime(*(self.request.span or ALWAYS), rows=rows)
         name = _find_name(self.file, column)
-        statistics = None if name is None else self._find_statistics(name)
-        if name is None or (statistics is not None and statistics.null_count == self.count):
-            if rows:
-                times.leave_out(NULL)
-            return None
+        if name is not None:
+            statistics = self._find_statistics(name)
+            if statistics is None or statistics.null_count < self.count:
+                return self._read_time(name, statistics, times, alone=alone)
+        if rows:
+            times.leave_out(NULL)
+        return None
+
+    def _read_time(self, name: str, statistics: Any, times: FileTimes, *, alone: bool) -> FileTime | _UnreadColumn:  # noqa: ANN401  pyarrow has no types
+        """The slot of all rows by a column's statistics, if these tell."""
         if statistics is None or not statistics.has_min_max:
             return _UnreadColumn(name)
         time = times.read_value_bounds(*read_bounds(statistics), rows=self.count, nulls=statistics.null_count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from sparkassets.core.validations import RunJudgement
 from sparkassets.ports import (
     CommitKind,
     CommitMarker,
@@ -77,6 +78,11 @@ class ClaimedTargets:
     def first_commit(self) -> DataCommit | None:
         """The first of the commits that the last look found."""
         return next((commit for commit in self.commits if commit is not None), None)
+
+    @property
+    def judgement(self) -> RunJudgement | None:
+        """The judgement of the run's rows that a commit carries already."""
+        return None if self.first_commit is None else self.first_commit.judgement
 
     @property
     def missing(self) -> list[Target]:

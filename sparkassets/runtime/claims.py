@@ -71,8 +71,7 @@ class RunClaimer:
         In a pool that is as many as it has free places. Of a full one the plan holds only runs that wait for no place,
         such as those that settle what a driver left behind.
         """
-        counted = ((pool, count_free_places(context, pool)) for pool in self._project.pools)
-        places = {pool: count for pool, count in counted if count > 0}
+        places = self._free_places(context)
         taken = [active.run for active in self._active.by_token.values()]
         room = self._active.claimable_count
         for run in due:
@@ -84,6 +83,11 @@ class RunClaimer:
                 room -= 1
                 if not room:
                     return
+
+    def _free_places(self, context: PlanningContext) -> dict[str, int]:
+        """How many more runs may start in each pool that is not full."""
+        counted = ((pool, count_free_places(context, pool)) for pool in self._project.pools)
+        return {pool: count for pool, count in counted if count > 0}
 
     def _build_claim(self, run: PlannedRun, context: PlanningContext) -> ClaimEntry:
         asset, leases = self._project.assets[run.asset], self._invocation.leases

@@ -261,8 +261,7 @@ class RunExecution:
         carries the decision for all of them.
         """
         self._has_staged = True
-        order, first_commit = self._computed_order, self._targets.first_commit
-        decided = first_commit.judgement if first_commit is not None else None
+        order, decided = self._computed_order, self._targets.judgement
         if decided is not None:
             marker = marker.with_judgement(decided, order)
         judgements = []

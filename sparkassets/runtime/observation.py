@@ -103,7 +103,7 @@ def observe_sources(
         now: The real clock, not ``--at``: ``settle`` compares it with the age of files.
         abandoned: Sources that are not looked at any more, with the problem to report for each.
     """
-    assets = [asset for asset in project.assets.values() if asset.name not in abandoned]
+    assets = [project.assets[name] for name in project.assets if name not in abandoned]
     sources = {asset.name: source for asset in assets if (source := observer(asset)) is not None}
     dataset_counts = Counter(asset.uri for asset in project.assets.values())
 
@@ -112,7 +112,7 @@ def observe_sources(
         coverage = state.dataset(asset.uri).coverage if dataset_counts[asset.uri] == 1 else NOTHING
         return _observe_source(asset, sources[asset.name], state, coverage, now)
 
-    results = look_at_each((asset for asset in assets if asset.name in sources), look)
+    results = look_at_each(map(project.assets.__getitem__, sources), look)
     observations = {name: each for name, each in results.items() if isinstance(each, Observation)}
     faults = {name: error_line(each) for name, each in results.items() if isinstance(each, SourceError)}
     return _report_observations(project, observations, {**abandoned, **faults})
@@ -188,9 +188,7 @@ def find_unmounted(
     faults = {}
     for asset in assets if missing else ():
         folder = observer.missing_folder(asset)
-        enclosing = () if folder is None else (PurePath(folder), *PurePath(folder).parents)
-        # the outermost missing folder, so that all assets on one unmounted volume get the same message
-        outermost = next((each for each in reversed(enclosing) if each in missing), None)
+        outermost = None if folder is None else _find_outermost(PurePath(folder), missing)
         if outermost is not None:
             from shlex import quote
 
@@ -199,6 +197,11 @@ def find_unmounted(
                 f"`mkdir -p {quote(str(outermost))}`"
             )
     return faults
+
+
+def _find_outermost(folder: PurePath, missing: Collection[PurePath]) -> PurePath | None:
+    """The outermost missing folder around one, so that all assets on an unmounted volume get the same message."""
+    return next((each for each in reversed((folder, *folder.parents)) if each in missing), None)
 
 
 def _has_recorded_table(asset: AssetSpec, state: State) -> bool:

@@ -59,24 +59,22 @@ def _observe_table(
     """
     if asset.storage is None:
         return committed
-    recorded, changed = recorded_table(asset, state), partitions
-    finding = (
-        None
-        if recorded is None
-        else targets.detect_changes(asset, replace(recorded, coverage=recorded.coverage | partitions))
-    )
+    recorded, changed, finding = recorded_table(asset, state), partitions, None
+    if recorded is not None:
+        finding = targets.detect_changes(asset, replace(recorded, coverage=recorded.coverage | partitions))
     if recorded is not None and finding is None:
-        committed, changed = (
-            replace(committed, table_id=recorded.table_id, version=recorded.accounted_version, mark=recorded.mark),
-            NOTHING,
+        changed = NOTHING
+        committed = replace(
+            committed, table_id=recorded.table_id, version=recorded.accounted_version, mark=recorded.mark
         )
     else:
-        finding = finding if finding is not None and finding.version is not None else targets.read_position(asset)
+        if finding is None or finding.version is None:
+            finding = targets.read_position(asset)
         if finding is None:
             raise _no_table(asset, asset.storage)
         committed = replace(committed, table_id=finding.table_id, version=finding.version, mark=finding.mark or "")
         if recorded is not None:
-            changed = finding.lost | PartitionSet.union(each.partitions for each in finding.commits)
+            changed = finding.changed_partitions
     if asset.partitioning.is_partitioned and changed.is_everything:
         changed = partitions if recorded is None else partitions | recorded.coverage
     if asset.unchanged == "skip":

@@ -56,6 +56,11 @@ class TableFinding:
         """Whether computed partitions are no longer in the table."""
         return bool(self.lost)
 
+    @property
+    def changed_partitions(self) -> PartitionSet:
+        """What is lost, or was changed by other writers."""
+        return self.lost | PartitionSet.union(each.partitions for each in self.commits)
+
 
 @frozen
 class TargetEntry:
