@@ -138,6 +138,22 @@ def find_damage(path: str) -> SourceError | None:
     return None if fault is None else SourceError(f"cannot read the Delta table at '{path}': {fault}")
 
 
+def find_table(path: str, *, version: int | None = None) -> DeltaTable | None:
+    """The table at a path or URI, as it is now or at a version; None if there is none.
+
+    Raises:
+        SourceError: It cannot be read; a `SessionNeededError` where Spark may read it.
+    """
+    from deltalake.exceptions import DeltaError, TableNotFoundError
+
+    try:
+        return load_table(path, version=version)
+    except TableNotFoundError:
+        return None
+    except (DeltaError, OSError) as error:
+        raise unreadable(path, error) from error
+
+
 def unreadable(path: str, error: BaseException) -> SourceError:
     """The error for a table that deltalake cannot open."""
     message = f"cannot read the Delta table at '{path}': {reason(error)}"

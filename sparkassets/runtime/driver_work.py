@@ -42,6 +42,8 @@ class DriverWork(Protocol):
 
     def begin(self, context: PlanningContext) -> Sequence[Entry]:
         """Entries to record before anything runs; called again with the new state if another driver commits first."""
+        del context
+        return ()
 
     def plan(self, context: PlanningContext) -> Plan:
         """The runs that could start now; empty when the work is done."""
@@ -52,6 +54,7 @@ class DriverWork(Protocol):
 
     def record_result(self, run: PlannedRun, result: RunResult) -> None:
         """Called after each run of this work has ended, so that the work knows what it has tried."""
+        del run, result
 
 
 class DueWork(DriverWork):
@@ -60,11 +63,6 @@ class DueWork(DriverWork):
     def __init__(self, select: Collection[str] | None = None) -> None:
         self.select = select
         self._planner: IncrementalPlanner | None = None
-
-    def begin(self, context: PlanningContext) -> Sequence[Entry]:
-        """Records nothing."""
-        del context
-        return ()
 
     def plan(self, context: PlanningContext) -> Plan:
         """The plan for all due assets; an asset whose state did not change since the last plan is not decided again."""
@@ -79,88 +77,75 @@ class DueWork(DriverWork):
             self._planner = IncrementalPlanner(context.project)
         return self._planner
 
+
+class SingleRunWork(DriverWork):
+    """Runs one asset once, whatever the outcome."""
+
+    def __init__(self, asset: AssetSpec) -> None:
+        self.select = (asset.name,)
+        self._is_tried = False
+
+    def plan(self, context: PlanningContext) -> Plan:
+        """The run; empty once it was tried."""
+        return Plan(context.now) if self._is_tried else self._plan_run(context, context.asset(self.select[0]))
+
     def record_result(self, run: PlannedRun, result: RunResult) -> None:
-        """Keeps nothing: the journal says what has run."""
+        """Ends the work after its run; one that only recorded an older one does not count."""
+        self._is_tried = self._is_tried or (result.adopted is None and self._is_own(run))
+
+    def _plan_run(self, context: PlanningContext, asset: AssetSpec) -> Plan:
+        raise NotImplementedError
+
+    def _is_own(self, run: PlannedRun) -> bool:
+        raise NotImplementedError
 
 
-class RebuildWork(DriverWork):
+class RebuildWork(SingleRunWork):
     """Computes all of an asset in one run, whose columns replace those of the table."""
 
     def __init__(self, asset: AssetSpec, *, force: bool = False) -> None:
-        self.select = (asset.name,)
-        self._asset = asset
+        super().__init__(asset)
         self._force = force
-        self._done = False
 
-    def begin(self, context: PlanningContext) -> Sequence[Entry]:
-        """Records nothing."""
-        del context
-        return ()
-
-    def plan(self, context: PlanningContext) -> Plan:
-        """The rebuilding run; empty once it was tried."""
-        if self._done:
-            return Plan(context.now)
-        asset = context.asset(self._asset.name)
+    def _plan_run(self, context: PlanningContext, asset: AssetSpec) -> Plan:
         if asset.partitioning.is_partitioned:
             return _plan_within_limits(context, asset, plan_rebuild(context, asset, force=self._force))
         plan = plan_backfill_unpartitioned(context, asset, None, force=self._force, rebuilds=True)
         return _plan_within_limits(context, asset, plan)
 
-    def record_result(self, run: PlannedRun, result: RunResult) -> None:
-        """Ends the work after the rebuild was tried; a run that only recorded an older one does not count."""
-        self._done = self._done or (result.adopted is None and run.request.rebuilds)
+    def _is_own(self, run: PlannedRun) -> bool:
+        return run.request.rebuilds
 
 
-class AttendedWork(DriverWork):
+class AttendedWork(SingleRunWork):
     """One run of an asset whose rows other code than the project's computes, inside `project.run_of`."""
 
     def __init__(self, asset: AssetSpec, partitions: PartitionSet, interval: tuple[int, int] | None) -> None:
-        self.select = (asset.name,)
+        super().__init__(asset)
         self._partitions = partitions
         self._interval = interval
-        self._done = False
-
-    def begin(self, context: PlanningContext) -> Sequence[Entry]:
-        """Records nothing."""
-        del context
-        return ()
-
-    def plan(self, context: PlanningContext) -> Plan:
-        """The run; empty once it was tried."""
-        if self._done:
-            return Plan(context.now)
-        return plan_attended(context, context.asset(self.select[0]), self._partitions, self._interval)
 
     def record_result(self, run: PlannedRun, result: RunResult) -> None:
-        """Ends the work: the run is tried once."""
+        """Ends the work, also after a run that only recorded an older one: the code is inside of this run."""
         del run, result
-        self._done = True
+        self._is_tried = True
+
+    def _plan_run(self, context: PlanningContext, asset: AssetSpec) -> Plan:
+        return plan_attended(context, asset, self._partitions, self._interval)
 
 
-class RollbackWork(DriverWork):
+class RollbackWork(SingleRunWork):
     """Makes an older iteration of an asset the newest again."""
 
     def __init__(self, asset: AssetSpec, run: str) -> None:
-        self.select = (asset.name,)
-        self._asset = asset
+        super().__init__(asset)
         self._run = run
-        self._done = False
 
-    def begin(self, context: PlanningContext) -> Sequence[Entry]:
-        """Records nothing."""
-        del context
-        return ()
+    def _plan_run(self, context: PlanningContext, asset: AssetSpec) -> Plan:
+        return plan_rollback(context, asset, self._run)
 
-    def plan(self, context: PlanningContext) -> Plan:
-        """The run that restores the iteration; empty once it was tried."""
-        if self._done:
-            return Plan(context.now)
-        return plan_rollback(context, context.asset(self._asset.name), self._run)
-
-    def record_result(self, run: PlannedRun, result: RunResult) -> None:
-        """Ends the work after the rollback was tried; a run that only recorded an older one does not count."""
-        self._done = self._done or (result.adopted is None and bool(run.request.restores))
+    def _is_own(self, run: PlannedRun) -> bool:
+        return bool(run.request.restores)
 
 
 class BackfillWork(DriverWork):

@@ -18,7 +18,7 @@ from sparkassets.core.runs import asset_app
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.commit_inspection import MOST_COMMITS_CHECKED, CommitInspector, check_unrecorded
 from sparkassets.delta.log import DeltaLog, LogCommit, parse_transactions
-from sparkassets.delta.tables import load_table, unreadable
+from sparkassets.delta.tables import find_table
 from sparkassets.digests import blake2b
 from sparkassets.errors import SessionNeededError, SourceError
 from sparkassets.files.object_stores import local_path
@@ -54,22 +54,17 @@ class DeltaTargetObserver:
         Raises:
             SourceError: The table cannot be read.
         """
-        from deltalake.exceptions import DeltaError, TableNotFoundError
-
         from sparkassets.delta.features import keeps_feed, spark_commit_reason, spark_creation_reason
 
         reason = spark_commit_reason(asset, None)
         if reason is not None or asset.storage is None:
             return reason
-        try:
-            table = load_table(asset.storage.path)
-            if asset.write is not None and asset.write.by_keys and keeps_feed(table.metadata().configuration):
-                reason = "its rows are merged by keys, and it has a change feed"
-            return spark_commit_reason(asset, table) or reason
-        except TableNotFoundError:
+        table = find_table(asset.storage.path)
+        if table is None:
             return spark_creation_reason(asset)
-        except (DeltaError, OSError) as error:
-            raise unreadable(asset.storage.path, error) from error
+        if asset.write is not None and asset.write.by_keys and keeps_feed(table.metadata().configuration):
+            reason = "its rows are merged by keys, and it has a change feed"
+        return spark_commit_reason(asset, table) or reason
 
     def session_needed_reason(self, asset: AssetSpec) -> str | None:
         """None: no session is needed."""
@@ -88,20 +83,14 @@ class DeltaTargetObserver:
         local = local_path(path)
         if local is not None and not Path(local, "_delta_log").is_dir():
             return None
-        from deltalake.exceptions import DeltaError, TableNotFoundError
-
         try:
-            return load_table(path).version()
-        except TableNotFoundError:
-            return None
-        except (DeltaError, OSError) as error:
-            refusal = unreadable(path, error)
-            if isinstance(refusal, SessionNeededError):
-                reason = f"{refusal.why}, which only Spark can read"
-                message = f"no run can write to the Delta table at '{path}': {reason}"
-                hint = "register it in a catalog, and write to it by its name"
-                raise SourceError(message, hint=hint, topic="table-not-writable") from error
-            raise refusal from error
+            table = find_table(path)
+        except SessionNeededError as error:
+            reason = f"{error.why}, which only Spark can read"
+            message = f"no run can write to the Delta table at '{path}': {reason}"
+            hint = "register it in a catalog, and write to it by its name"
+            raise SourceError(message, hint=hint, topic="table-not-writable") from error
+        return None if table is None else table.version()
 
     def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, chain: UnrecordedChain) -> None:
         """As `ports.TargetObserver` has it; `SourceError` also if the table cannot be read."""
@@ -117,17 +106,12 @@ class DeltaTargetObserver:
         Raises:
             SourceError: The table cannot be read.
         """
-        from deltalake.exceptions import DeltaError, TableNotFoundError
-
         if asset.storage is None:
             return None
         path = asset.storage.path
-        try:
-            table = load_table(path)
-        except TableNotFoundError:
+        table = find_table(path)
+        if table is None:
             return None
-        except (DeltaError, OSError) as error:
-            raise unreadable(path, error) from error
         version = table.version()
         content = DeltaLog(path, near=version).read_content(version)
         mark = None if content is None else _digest(content)
@@ -265,16 +249,12 @@ class _PathCommitInspector(CommitInspector):
 
     def _table(self, version: int | None = None) -> DeltaTable | None:
         """The table, at a version if one is given; None if there is none, or that version cannot be read any more."""
-        from deltalake.exceptions import DeltaError, TableNotFoundError
-
         try:
-            return load_table(self.path, version=version)
-        except TableNotFoundError:
+            return find_table(self.path, version=version)
+        except SourceError:
+            if version is None:
+                raise
             return None
-        except DeltaError as error:
-            if version is not None:
-                return None
-            raise unreadable(self.path, error) from error
 
     def read_mark(self, version: int) -> str | None:
         """A digest that identifies the commit of a version; None where the log lacks it."""

@@ -66,11 +66,6 @@ class PromotionWork(DriverWork):
         self._rebuild = rebuild
         self._tried: dict[str, PartitionSet] = {}
 
-    def begin(self, context: PlanningContext) -> Sequence[Entry]:
-        """Records nothing."""
-        del context
-        return ()
-
     def plan(self, context: PlanningContext) -> Plan:
         """The promotions that can be claimed now; an asset made from promoted rows follows in a later plan."""
         offer = self._offer(context)
