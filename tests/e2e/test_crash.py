@@ -24,6 +24,7 @@ import pytest
 from deltalake import DeltaTable
 
 from sparkassets import Project
+from sparkassets.cache import cache_folder
 from tests.e2e.projects import COMMAND, environment, rows, sell, stamps, write
 
 pytestmark = pytest.mark.spark
@@ -395,7 +396,12 @@ def test_drivers_that_are_killed_at_any_moment_beside_others_lose_and_double_not
         assert shop.contents(asset) == amount
 
 
-def test_nobody_takes_over_while_the_jvm_of_the_dead_driver_may_still_commit(shop):
+def test_nobody_takes_over_while_the_jvm_of_the_dead_driver_may_still_commit(shop, monkeypatch):
+    """The driver is killed at its first start, whose JVM is to write a class archive at its end, and writes none."""
+    cache = shop.home / "cache"
+    cache.mkdir()
+    (cache / "jars").symlink_to(cache_folder() / "jars")
+    monkeypatch.setenv("SPARKASSETS_CACHE", str(cache))
     shop.commit_by_spark("daily")
     shop.sell(FIRST + SECOND)
     victim = shop.victim("daily", "writing")
@@ -412,6 +418,7 @@ def test_nobody_takes_over_while_the_jvm_of_the_dead_driver_may_still_commit(sho
     finally:
         victim.jvm.resume()
     victim.jvm.wait(PATIENCE_SECONDS)
+    assert list((cache / "archive").iterdir()) == []
     (settled,) = shop.start("daily").runs
     assert (settled.status, settled.adopted) == ("success", None)
     assert settled.reason.startswith(f"takes over {killed}, which never ended")

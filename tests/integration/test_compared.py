@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, UNPARTITIONED, Partitioning
+from sparkassets.core.partitions.segments import encode_segment
 from sparkassets.spark.row_comparison import find_changed_partitions
 from tests.builders import days, partitioned
 from tests.integration.queries import queries
@@ -16,22 +17,25 @@ NEVER_THE_SAME = {
     "a value and none": ("1", "CAST(NULL AS INT)"),
     "zeros of two signs": ("CAST(0 AS DOUBLE)", "-CAST(0 AS DOUBLE)"),
     "no number and no value": ("double('NaN')", "CAST(NULL AS DOUBLE)"),
-    "a decimal's last digit": ("1.10BD", "1.11BD"),
-    "a large decimal's last digit": (f"{'1' * 30}.0BD", f"{'1' * 30}.1BD"),
+    "the last digit of a decimal": ("1.10BD", "1.11BD"),
+    "the last digit of a large decimal": (f"{'1' * 30}.0BD", f"{'1' * 30}.1BD"),
     "upper and lower case": ("'a'", "'A'"),
     "case where it does not count": ("'a' COLLATE UTF8_LCASE", "'A' COLLATE UTF8_LCASE"),
     "no text and none": ("''", "CAST(NULL AS STRING)"),
     "a microsecond": ("TIMESTAMP'2025-01-01 00:00:00.000001'", "TIMESTAMP'2025-01-01 00:00:00.000002'"),
     "bytes": ("X'00'", "X'0000'"),
-    "a field's place": ("named_struct('a', 1, 'b', CAST(NULL AS INT))", "named_struct('a', CAST(NULL AS INT), 'b', 1)"),
+    "the place of a field": (
+        "named_struct('a', 1, 'b', CAST(NULL AS INT))",
+        "named_struct('a', CAST(NULL AS INT), 'b', 1)",
+    ),
     "a struct and none": ("named_struct('a', CAST(NULL AS INT))", "CAST(NULL AS STRUCT<a: INT>)"),
     "where a list ends": ("array(array(1, 2), array(3))", "array(array(1), array(2, 3))"),
-    "a list's order": ("array(1, 2)", "array(2, 1)"),
+    "the order of a list": ("array(1, 2)", "array(2, 1)"),
     "a place in a list": ("array(1, CAST(NULL AS INT))", "array(CAST(NULL AS INT), 1)"),
     "how many are null in a list": ("array(CAST(NULL AS INT))", "CAST(array() AS ARRAY<INT>)"),
     "an empty list and none": ("CAST(array() AS ARRAY<INT>)", "CAST(NULL AS ARRAY<INT>)"),
-    "a map's value": ("map('a', 1, 'b', 2)", "map('a', 2, 'b', 1)"),
-    "a map's lists": ("map('a', array(1, 2))", "map('a', array(2, 1))"),
+    "the value of a map": ("map('a', 1, 'b', 2)", "map('a', 2, 'b', 1)"),
+    "the lists of a map": ("map('a', array(1, 2))", "map('a', array(2, 1))"),
 }
 THE_SAME = {
     "the order of a map": ("map('a', 1, 'b', 2)", "map('b', 2, 'a', 1)"),
@@ -54,33 +58,54 @@ def differ(spark, old: str, new: str, *, parts=EVERYTHING, partitioning: Partiti
     return find_changed_partitions(*frames, parts, partitioning=partitioning, schema=schema)
 
 
-@pytest.mark.parametrize("name", NEVER_THE_SAME)
-def test_never_the_same(spark, name):
-    old, new = NEVER_THE_SAME[name]
-    assert differ(spark, f"SELECT {old} AS v", f"SELECT {new} AS v") == EVERYTHING
+COUNTED = {
+    "any order": ("(1, 2), (3, 4), (1, 2)", "(3, 4), (1, 2), (1, 2)", True),
+    "as often": ("(1, 2), (1, 2), (3, 4)", "(1, 2), (3, 4), (3, 4)", False),
+    "twice the same": ("(1, 2), (1, 2)", "(3, 4), (3, 4)", False),
+    "another column": ("(1, NULL)", "(NULL, 1)", False),
+    "values swapped": ("(1, 2)", "(2, 1)", False),
+    "columns apart": ("(1, 4), (2, 3)", "(1, 3), (2, 4)", False),
+}
 
 
-@pytest.mark.parametrize("name", THE_SAME)
-def test_the_same(spark, name):
-    old, new = THE_SAME[name]
-    assert differ(spark, f"SELECT {old} AS v", f"SELECT {new} AS v") == NOTHING
+def differing(spark, old: list[str], new: list[str], *, cases) -> list[str]:
+    """The cases whose rows differ, each a segment of its own, in one comparison of all."""
+    segments = partitioned(None, segments={"case": tuple(sorted(cases))})
+    queries = (" UNION ALL ".join(each) for each in (old, new))
+    found = differ(spark, *queries, parts=segments.known_partitions, partitioning=segments)
+    return sorted(segments.labels(found))
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "same"),
-    [
-        pytest.param("(1, 2), (3, 4), (1, 2)", "(3, 4), (1, 2), (1, 2)", True, id="any_order"),
-        pytest.param("(1, 2), (1, 2), (3, 4)", "(1, 2), (3, 4), (3, 4)", False, id="as_often"),
-        pytest.param("(1, 2), (1, 2)", "(3, 4), (3, 4)", False, id="twice_the_same"),
-        pytest.param("(1, NULL)", "(NULL, 1)", False, id="another_column"),
-        pytest.param("(1, 2)", "(2, 1)", False, id="values_swapped"),
-        pytest.param("(1, 4), (2, 3)", "(1, 3), (2, 4)", False, id="columns_apart"),
-    ],
-)
-def test_rows_count_as_often_as_they_are_there(spark, old, new, same):
+def test_values_that_differ_are_never_the_same_and_others_are(spark):
+    cases = {**NEVER_THE_SAME, **THE_SAME}
+
+    def values(side: int) -> list[str]:
+        """Of each case a row, with a value in the column of the case alone."""
+        return [
+            f"SELECT '{case}' AS case, "
+            + ", ".join(f"{pair[side] if name == case else 'NULL'} AS `{name}`" for name, pair in cases.items())
+            for case in cases
+        ]
+
+    assert differing(spark, values(0), values(1), cases=cases) == sorted(map(encode_segment, NEVER_THE_SAME))
+
+
+def test_rows_count_as_often_as_they_are_there(spark):
+    def rows(side: int) -> list[str]:
+        casts = "CAST(a AS INT) AS a, CAST(b AS INT) AS b"
+        return [but(f"'{case}' AS case, {casts}", f"VALUES {each[side]} AS v(a, b)") for case, each in COUNTED.items()]
+
+    changed = [case for case, (_, _, same) in COUNTED.items() if not same]
+    assert differing(spark, rows(0), rows(1), cases=COUNTED) == sorted(map(encode_segment, changed))
+
+
+def test_of_one_partition_all_or_nothing_differs(spark):
     casts = "CAST(a AS INT) AS a, CAST(b AS INT) AS b"
-    queries = (but(casts, f"VALUES {each} AS v(a, b)") for each in (old, new))
-    assert differ(spark, *queries) == (NOTHING if same else EVERYTHING)
+    old, same, other = (
+        but(casts, f"VALUES {each} AS v(a, b)") for each in ("(1, 2), (3, 4)", "(3, 4), (1, 2)", "(1, 2)")
+    )
+    assert differ(spark, old, same) == NOTHING
+    assert differ(spark, old, other) == EVERYTHING
 
 
 DAYS = partitioned("day")
