@@ -1,10 +1,11 @@
 # `make demo` and `make test` need make, Python 3.11+ and Java 17, 21 or 25; they fetch the rest from PyPI into .venv.
 
 .DEFAULT_GOAL := help
-ifneq ($(MAKECMDGOALS),lint test-sail)  # these two `make test` runs at once
+BESIDE := test-sail lint class-archive
+ifneq ($(MAKECMDGOALS),$(BESIDE))  # two of these at a time by `make test`
 .NOTPARALLEL:
 endif
-.PHONY: help demo docs pictures check test test-core test-sail test-spark matrix servers deep crash model lint bench peers measure schema lock release clean java always
+.PHONY: help demo docs pictures check test test-core test-sail class-archive test-spark matrix servers deep crash model lint bench peers measure schema lock release clean java always
 
 # Another Spark installation or virtual environment must not be mixed with the one made here.
 unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -15,10 +16,11 @@ unexport PYTHONDONTWRITEBYTECODE
 # A stamp is worth nothing when the Python that its environment was made with is gone.
 made = $(shell test -x $(1)/bin/python || echo always)
 
-# Tests that hold for Spark and for Sail alike; those of tests/sail are of Sail alone.
-SAIL_TESTS := tests/sail tests/e2e/test_demo.py \
+# Tests that hold for Spark and for Sail alike; those of tests/sail are of Sail alone. What has the mark `alike` is no
+# matter of the engine: at each change Sail runs it, Spark in `make deep`.
+SAIL_TESTS := $(sort tests/sail tests/e2e/test_demo.py $(shell grep -rlE --include 'test_*.py' 'mark\.alike' tests) \
 	$(patsubst %,tests/integration/test_%.py,branches cases dbt_import examples functions histories outlets \
-	outlets_published publish reads registered_writes target_contract upsert_contract upserts validations withholding writes)
+	outlets_published publish reads registered_writes target_contract upsert_contract upserts validations withholding writes))
 
 # The folders whose tests must pass where Spark is not installed.
 CORE_TESTS := $(wildcard tests/architecture tests/core tests/authoring tests/model tests/project tests/delta tests/sources tests/contracts tests/state tests/runtime tests/app tests/features tests/report tests/cli tests/testing tests/crash)
@@ -65,21 +67,26 @@ check: .venv/.ready
 	@SINCE='$(or $(SINCE),main)' .venv/bin/python -m tests.architecture.nearest_tests $(filter-out tests/crash tests/model,$(CORE_TESTS))
 
 test: java test-core
-	@$(MAKE) --no-print-directory --jobs 2 lint test-sail
+	@$(MAKE) --no-print-directory --jobs 2 $(BESIDE)
 	@$(MAKE) --no-print-directory test-spark
 
 test-core: .venv-core/.ready
 	@echo '== tests without Spark'
 	@if .venv-core/bin/python -c 'import pyspark' 2>/dev/null; then echo '.venv-core holds pyspark' >&2; exit 1; fi
-	@.venv-core/bin/python -m pytest $(TWO_PROCESSES) -m 'not crash and not deep' --doctest-modules $(CORE_TESTS) sparkassets --ignore sparkassets/spark
+	@.venv-core/bin/python -m pytest $(TWO_PROCESSES) --dist worksteal -m 'not crash and not deep' --doctest-modules $(CORE_TESTS) sparkassets --ignore sparkassets/spark
 
 test-sail: .venv/.ready
 	@echo '== tests with Sail'
 	@SPARKASSETS_ENGINE=sail .venv/bin/python -m pytest -m 'not deep' $(SAIL_TESTS)
 
+# Written once by a JVM on its own, or each of the first that tests start would begin without it.
+class-archive: java .venv/.ready
+	@echo '== class archive of the JVM'
+	@.venv/bin/python -W ignore -m sparkassets.spark > /dev/null
+
 test-spark: java .venv/.ready
 	@echo '== tests with Spark'
-	@.venv/bin/python -m pytest $(TWO_PROCESSES) -m 'not crash and not deep' $(CORE_TESTS:%=--ignore=%) tests
+	@.venv/bin/python -m pytest $(TWO_PROCESSES) -m 'not crash and not deep and not alike' $(CORE_TESTS:%=--ignore=%) tests
 	@.venv/bin/python -m pytest -q --doctest-modules sparkassets/spark
 
 matrix: java .venv/.ready
@@ -87,7 +94,7 @@ matrix: java .venv/.ready
 
 deep: java .venv-core/.ready
 	@FUZZ_COUNT=2000 .venv-core/bin/python -m pytest $(TWO_PROCESSES) --timeout 7200 -m 'not crash' $(CORE_TESTS)
-	@.venv/bin/python -m pytest $(TWO_PROCESSES) -m deep tests/spark tests/integration tests/e2e
+	@.venv/bin/python -m pytest $(TWO_PROCESSES) -m 'deep or alike' tests/spark tests/integration tests/e2e
 
 crash: java .venv/.ready
 	@.venv/bin/python -m pytest $(TWO_PROCESSES) tests/crash tests/e2e/test_crash*.py

@@ -77,9 +77,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
-    """Gives each process the next test when it has none; those of some modules as one."""
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
+    """Gives each process the next test when it has none, those of some modules as one; unless `--dist` says how."""
     from xdist.scheduler import LoadScopeScheduling
+
+    if config.getoption("dist") != "load":
+        return None
 
     @cache
     def shares(module: str) -> bool:

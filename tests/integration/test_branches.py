@@ -176,6 +176,7 @@ def test_a_column_that_strict_refuses_waits_before_spark_and_a_rebuild_brings_it
     assert "code" in spark.read.format("delta").load(str(tmp_path / "warehouse/clean")).columns
 
 
+@pytest.mark.alike
 def test_a_pull_request_is_checked_on_a_sample(spark, prod, dev, monkeypatch, capsys):
     Project.load(prod, env={}).run(spark)
     monkeypatch.chdir(dev.parent)

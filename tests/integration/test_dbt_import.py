@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from sparkassets import Project
 from sparkassets.cli import main
 
-pytestmark = [pytest.mark.spark, pytest.mark.deep]  # `make test` runs it on Sail
+pytestmark = [pytest.mark.spark, pytest.mark.alike]
 
 HERE = Path(__file__).parents[1] / "features/dbt_import"
 EXPECTED = json.loads((HERE / "expected.json").read_text("utf-8"))

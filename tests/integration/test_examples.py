@@ -49,6 +49,7 @@ def test_smallest(spark, tmp_path):
     assert project.run(spark).runs == ()
 
 
+@pytest.mark.alike
 def test_daily_sales_need_every_hour_of_the_local_day(spark, tmp_path):
     folder = example("01_daily_sales", tmp_path)
     first = datetime(2025, 3, 29, 23, tzinfo=UTC)  # the day of the spring change has 23 hours in Berlin
@@ -96,6 +97,7 @@ def test_rolling_users_read_the_day_and_the_six_before(spark, tmp_path):
     assert rows(folder, "active_users_7d")[1] == (days[1], 3)
 
 
+@pytest.mark.alike
 def test_a_dimension_is_read_whole_and_makes_nothing_stale(spark, tmp_path):
     folder = example("10_fact_x_dimension", tmp_path)
     sales = pa.table({"sales_day": [date(2025, 3, 1), date(2025, 3, 2)], "customer_id": [1, 2], "amount": [5, 6]})
@@ -191,7 +193,7 @@ class Week:
         }
 
 
-@pytest.mark.deep  # `make test` runs it on Sail
+@pytest.mark.alike
 def test_spend_of_each_warehouse_every_day(spark, tmp_path):
     """15: a bill that comes late, a midnight without a driver, other budgets and another rate."""
     folder = example("15_spend_of_each_warehouse", tmp_path)
@@ -223,7 +225,7 @@ def test_spend_of_each_warehouse_every_day(spark, tmp_path):
     assert project.run(spark, at=f"{MIDNIGHTS[-1]}T12:00").runs == ()
 
 
-@pytest.mark.deep  # `make test` runs it on Sail
+@pytest.mark.alike
 def test_the_tuesday_of_an_upstream_that_never_came(spark, tmp_path):
     """A week of mornings, each table row by row as plain Python reckons it."""
     folder = example("17_upstream_may_not_come", tmp_path)

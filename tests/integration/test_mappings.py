@@ -31,6 +31,7 @@ def due(project: Project) -> dict[str, list[str]]:
     return {run.asset: project.spec.assets[run.asset].partitioning.labels(run.partitions) for run in plan.runs}
 
 
+@pytest.mark.alike
 def test_the_newest_and_named_partitions_are_read_without_partitions_of_ones_own(spark, tmp_path):
     read = "sql: SELECT max(day) AS day, sum(n) AS n FROM {{ inlets.sales }}\n"
     project = made(
@@ -63,6 +64,7 @@ def test_the_newest_and_named_partitions_are_read_without_partitions_of_ones_own
     assert tables() == [[(third, 600)], [(second, 26)]]
 
 
+@pytest.mark.alike
 def test_a_map_of_regions_and_the_newest_rates(spark, tmp_path):
     project = made(
         tmp_path,
@@ -217,6 +219,7 @@ def test_a_late_file_of_text_makes_exactly_its_event_days_stale(spark, tmp_path)
     assert due(project) == {}
 
 
+@pytest.mark.alike
 def test_what_an_own_asset_wrote_by_the_day_of_arrival_is_computed_by_the_day_of_the_event(spark, tmp_path):
     project = made(
         tmp_path,

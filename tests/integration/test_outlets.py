@@ -107,6 +107,7 @@ def test_rows_that_are_drawn_at_random_are_in_one_outlet(spark, tmp_path, commit
     assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
 
 
+@pytest.mark.alike
 @pytest.mark.parametrize(
     ("returned", "message"),
     [
@@ -175,6 +176,7 @@ def test_outlets_of_sql_by_day_and_a_table_that_vanishes(spark, tmp_path, commit
     assert project.run(spark, at=at).runs == ()
 
 
+@pytest.mark.alike
 def test_what_the_first_run_deleted_of_each_outlet_stays_deleted(spark, tmp_path):
     def feed(*lines, mode="append"):
         write_deltalake(

@@ -87,6 +87,7 @@ def test_a_table_is_the_newest_of_its_iterations(spark, tmp_path):
     assert event["extra"]["key"] == event["extra"]["run"] == runs[2]
 
 
+@pytest.mark.alike
 def test_a_model_is_found_by_its_reader(spark, tmp_path):
     root = write(tmp_path, MODEL)
     for number in (1, 2, 3):
@@ -102,6 +103,7 @@ def test_a_model_is_found_by_its_reader(spark, tmp_path):
     assert (extra["path"], extra["auc"]) == (row["path"], 0.6)
 
 
+@pytest.mark.alike
 def test_an_older_iteration_is_made_the_newest_again_without_spark(spark, tmp_path, capsys):
     root = write(tmp_path, MODEL)
     for number in (1, 2):

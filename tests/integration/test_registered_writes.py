@@ -60,6 +60,7 @@ def test_what_a_run_does_not_know_stays(root, spark):
     assert rows(root) == told
 
 
+@pytest.mark.alike
 def test_rows_that_another_writer_adds_meanwhile_are_not_lost(root, spark, monkeypatch):
     land(root, ("2025-01-01", 1, "ann", 10))
     assert Project.load(root).run(spark).ok
@@ -83,6 +84,7 @@ def test_rows_that_another_writer_adds_meanwhile_are_not_lost(root, spark, monke
     assert rows(root) == [("2025-01-01", 1, "ann", 11), ("2025-01-01", 9, "zoe", 90)]
 
 
+@pytest.mark.alike
 def test_a_rebuild_combines_with_nothing(root, spark):
     land(root, ("2025-01-01", 1, "ann", 10), ("2025-01-01", 2, "bob", 20))
     assert Project.load(root).run(spark).ok
@@ -110,6 +112,7 @@ def test_a_column_that_the_table_lacks_is_null_in_its_rows(root, spark):
     assert sorted((row["id"], row["twice"]) for row in found) == [(1, None), (2, 40)]
 
 
+@pytest.mark.alike
 def test_a_mode_that_calls_exit_fails_its_run(root, spark, monkeypatch):
     import payroll
 

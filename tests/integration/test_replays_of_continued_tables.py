@@ -19,6 +19,7 @@ from sparkassets.core.documents.table_difference import ReplayResult, RowCounts
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.ports import CommitMarker
 from sparkassets.spark.upserts.upsert_memory import copy_memory
+from tests.depth import deep
 from tests.example_package import install_example
 from tests.integration.test_branches_of_continued_tables import FILES, LATE, ROWS, SQL, land
 
@@ -58,7 +59,7 @@ DAYS = (
 )
 CHANGES = (ROWS, LATE, [(5, "e", 11, "i"), (4, "", 12, "d")])
 FUNCTIONS = ("facts", "split")
-NAMES = ("customers", "log", "prices", "ordered", "grown", "paid", *FUNCTIONS)
+QUERIES = ("customers", "log", deep("prices"), deep("ordered"), deep("grown"), "paid")
 
 
 def give_days(root: Path, rows: list[tuple[str, int, str | None]]) -> None:
@@ -86,15 +87,22 @@ def run_all(root: Path, spark, changes: int) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def shop(spark, tmp_path_factory) -> Iterator[tuple[Path, list[dict[str, str]]]]:
+def queries(request) -> set[str]:
+    """The assets with a query that are looked at."""
+    items = [each for each in request.session.items if each.path == request.path and hasattr(each, "callspec")]
+    return {"customers", "paid", *(each.callspec.params["name"] for each in items)} - {*FUNCTIONS}
+
+
+@pytest.fixture(scope="module")
+def shop(spark, queries, tmp_path_factory) -> Iterator[tuple[Path, list[dict[str, str]]]]:
     """A project after three runs of each asset, with other code, another input and other rows in its tables since."""
     root = tmp_path_factory.mktemp("shop")
     with pytest.MonkeyPatch.context() as patch:
         install_example(root, patch)
         patch.setenv("SPARKASSETS_CACHE", str(root / "cache"))
-        write_project(root, NAMES)
+        write_project(root, (*queries, *FUNCTIONS))
         runs = [run_all(root, spark, number) for number in range(3)]
-        for name in NAMES[: -len(FUNCTIONS)]:
+        for name in queries:
             sql = root / f"assets/{name}.sql"
             column = {"customers": "_lsn", "prices": "_lsn", "paid": "id"}.get(name, "lsn")
             sql.write_text(f"SELECT * FROM ({sql.read_text()}) WHERE {column} > 9\n")  # noqa: S608  the test's own
@@ -107,7 +115,7 @@ def replay(root: Path, run: str, spark) -> ReplayResult:
     return Project.load(root).history.replay(run, spark)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*QUERIES, *FUNCTIONS])
 def test_runs_give_what_they_published(shop, spark, name):
     root, runs = shop
     replayed = [replay(root, each[name], spark) for each in runs]
@@ -134,7 +142,7 @@ def forged_commit(table: Path, run: str) -> Iterator[None]:
         log.write_text(before)
 
 
-@pytest.mark.parametrize("name", ["customers", "log", "prices", "ordered", "grown", "paid"])
+@pytest.mark.parametrize("name", QUERIES)
 def test_a_row_that_somebody_took_from_the_commit_is_found(shop, spark, name):
     root, runs = shop
     with forged_commit(root / "warehouse" / name, runs[-1][name]):

@@ -52,6 +52,7 @@ def ran(summary):
     return [(result.asset, result.partition_keys, result.status) for result in summary.runs]
 
 
+@pytest.mark.spark_alone  # hangs where pandas computes groups
 def test_a_model_for_each_customer(spark, folder):
     write(folder, [("a", 1), ("a", 3), ("b", 5)])
     project = Project.load(folder, env={})
@@ -129,6 +130,7 @@ POSITIVE = (
 )
 
 
+@pytest.mark.alike
 def test_what_comes_out_first_of_a_later_run_of_everything_is_no_partition_that_stays(spark, folder):
     write(folder, [("a", -1)])
     (folder / "readings.yml").write_text("asset: readings\nsource: delta\npath: lake/readings\n")
@@ -141,6 +143,7 @@ def test_what_comes_out_first_of_a_later_run_of_everything_is_no_partition_that_
     assert rows(folder, "energy_model") == [("a", 1.0)]
 
 
+@pytest.mark.alike
 def test_a_run_of_everything_takes_the_place_of_all_rows_with_a_segment(spark, folder):
     write(folder, [("a", 1), ("b", 2)])
     (folder / "readings.yml").write_text("asset: readings\nsource: delta\npath: lake/readings\n")
@@ -167,6 +170,7 @@ def project_of(folder, asset, *, readings=WHOLE_INLET):
     return Project.load(folder, env={})
 
 
+@pytest.mark.alike
 @pytest.mark.parametrize("rules", ["", "validations: [{not_null: [kwh]}]\n"])
 def test_rows_of_a_segment_that_nobody_knew_are_part_of_the_run(spark, folder, rules):
     write(folder, [("a", 1)])
@@ -186,6 +190,7 @@ BY_VALUES = (
 )
 
 
+@pytest.mark.alike
 @pytest.mark.parametrize("kind", ["delta", "csv"])
 def test_values_in_what_changed_make_segments_known(spark, folder, kind):
     place = {"delta": "path: lake/readings", "csv": "path: landing/*.csv\ncolumns: {customer: string, kwh: double}"}
@@ -208,6 +213,7 @@ def test_values_in_what_changed_make_segments_known(spark, folder, kind):
     assert project.run(spark).runs == ()
 
 
+@pytest.mark.alike
 def test_segments_of_an_inlet_by_values_of_time_become_known(spark, folder):
     """The inlet lists them, so the query may join them."""
     asset = (
@@ -239,6 +245,7 @@ def test_segments_of_an_inlet_by_values_of_time_become_known(spark, folder):
     assert project.run(spark).runs == ()
 
 
+@pytest.mark.alike
 def test_rows_of_a_removed_segment_are_left_out(spark, folder):
     write(folder, [("a", 1), ("b", 2)])
     project = project_of(folder, ALL_ROWS)
@@ -250,6 +257,7 @@ def test_rows_of_a_removed_segment_are_left_out(spark, folder):
     assert project.partitions.statuses("energy_model") == [("a", "current"), ("b", "unlisted"), ("c", "current")]
 
 
+@pytest.mark.alike
 def test_rows_of_another_that_is_known_are_left_to_its_own_run(spark, folder):
     write(folder, [("a", 1), ("b", 2)])
     project = project_of(folder, ALL_ROWS)
@@ -259,6 +267,7 @@ def test_rows_of_another_that_is_known_are_left_to_its_own_run(spark, folder):
     assert rows(folder, "energy_model") == [("a", 1.0), ("b", 2.0)]
 
 
+@pytest.mark.alike
 def test_rows_of_no_segment_fail_a_run_of_everything(spark, folder):
     write(folder, [("a", 1), (None, 5)])
     (folder / "readings.yml").write_text("asset: readings\nsource: delta\npath: lake/readings\n")
@@ -270,6 +279,7 @@ def test_rows_of_no_segment_fail_a_run_of_everything(spark, folder):
     assert "partitions *: customer_id is NULL in 1 row; nothing was written" in summary.runs[0].error
 
 
+@pytest.mark.alike
 def test_a_function_adds_one_that_is_computed_next(spark, folder):
     write(folder, [("a", 1)])
     (folder / "readings.yml").write_text("asset: readings\nsource: delta\npath: lake/readings\n")
@@ -293,6 +303,7 @@ def test_a_function_adds_one_that_is_computed_next(spark, folder):
     assert project.partitions.statuses("energy_model") == [("a", "current"), ("z", "unlisted")]
 
 
+@pytest.mark.alike
 @pytest.mark.parametrize("mode", ["append", "replace"])
 def test_a_run_for_each_that_is_known(spark, folder, mode):
     write(folder, [("a", 1), ("b", 5)])
@@ -329,6 +340,7 @@ def test_outlets_know_what_came_out_of_any_of_them(spark, folder):
     assert rows(folder, "counted") == [("a", 1), ("b", 1)]
 
 
+@pytest.mark.spark_alone  # replaces rows that no partition tells
 def test_once_the_last_is_removed_others_are_discovered_and_its_rows_stay(spark, folder):
     write(folder, [("a", 1), ("b", 5)])
     project = project_of(folder, ALL_ROWS)

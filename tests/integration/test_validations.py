@@ -108,6 +108,7 @@ def test_what_is_asked_of_an_inlet_reads_the_columns_that_it_names_and_no_others
     assert of_orders == [{"day", "shop"}, {"day", "id", "shop"}]
 
 
+@pytest.mark.alike
 def test_declared_columns_of_a_table_of_others_are_a_contract(spark, tmp_path):
     files = {"project.yml": PROJECT, "assets/orders.yml": ORDERS.replace("shop: string", "shop: int, city: string")}
     root = write(tmp_path, {**files, "assets/copied.yml": "asset: copied\nretries: 0\n", "assets/copied.sql": READ})

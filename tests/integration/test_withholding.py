@@ -271,6 +271,7 @@ GOOD: list[Line] = [(day, region, 1, "a", place) for place, (day, region) in enu
 POISONED: list[Line] = [*GOOD[:2], ("2025-01-02", "nl", None, "a", 9), *GOOD[2:]]
 
 
+@pytest.mark.alike
 @pytest.mark.parametrize("commit", ["auto", deep("spark")])
 @pytest.mark.parametrize("write", [None, AppendWrite(), PublishWrite(10), UpsertWrite(("place",))], ids=str)
 def test_a_table_without_partitions_is_withheld_whole(spark, engine, tmp_path, commit, write):
@@ -299,6 +300,7 @@ def test_the_first_run_of_a_table_may_be_withheld_and_binds_nobody_to_its_column
     assert "surplus" not in orders.held(spark, made.storage.path).columns
 
 
+@pytest.mark.alike
 def test_accepted_partitions_are_published_and_say_so(spark, engine, tmp_path):
     made = replace(table("t", tmp_path, by="day", rules=(NOT_NULL,)), **sql(values(POISONED)))
     order = orders.order(made, keys="2025-01-01..2025-01-03")
@@ -321,6 +323,7 @@ def test_files_that_hold_withheld_partitions_and_others_are_parted(spark, engine
     assert seen(spark, made) == [-6, -5, -4, -3, 1, 2]
 
 
+@pytest.mark.alike
 def test_what_came_out_as_it_was_is_told_beside_what_is_withheld(spark, engine, tmp_path):
     made = table("t", tmp_path, by="day", rules=(NOT_NULL,), unchanged="skip")
     first = orders.order(replace(made, **sql(values(GOOD))), keys="2025-01-01..2025-01-03")
