@@ -31,6 +31,7 @@ def sell(folder: Path, *days: int) -> None:
         write_deltalake(folder / "lake/sales", pa.table(rows), mode="append", partition_by=["day"])
 
 
+@pytest.mark.alike
 def test_what_is_left_of_it_is_gone_on_with_and_the_price_is_that_of_the_files(spark, tmp_path):
     folder = write(tmp_path, PROJECT)
     sell(folder, 1, 2, 3, 4, 5, 6)

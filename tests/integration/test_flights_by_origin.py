@@ -101,6 +101,7 @@ def ran(summary) -> dict[str, tuple[str, ...]]:
     return {run.asset: run.partition_keys for run in summary.runs}
 
 
+@pytest.mark.alike
 def test_it_equals_duckdb_before_and_after_a_correction(spark, tmp_path, raw):
     folder = write(tmp_path, FILES)
     write_deltalake(folder / "lake/flights", raw, partition_by=["day", "origin"])

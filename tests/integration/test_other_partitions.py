@@ -37,6 +37,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "conf"
 
 
+@pytest.mark.alike
 def test_a_changed_time_zone_waits_for_a_rebuild_that_counts_every_hour_once(spark, folder):
     Project.load(folder, env={}).run(spark, at="2025-01-10")
     rewrite(folder / "project.yml", "timezone: UTC", "timezone: Asia/Tokyo")

@@ -115,7 +115,7 @@ def replay(root: Path, run: str, spark) -> ReplayResult:
     return Project.load(root).history.replay(run, spark)
 
 
-@pytest.mark.parametrize("name", [*QUERIES, *FUNCTIONS])
+@pytest.mark.parametrize("name", [*QUERIES, "facts", deep("split")])
 def test_runs_give_what_they_published(shop, spark, name):
     root, runs = shop
     replayed = [replay(root, each[name], spark) for each in runs]
