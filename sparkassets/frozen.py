@@ -1,4 +1,4 @@
-"""`frozen`: immutable values; structs of msgspec, which also reads and writes those that are stored.
+"""`frozen` values, which msgspec also reads and writes where they are stored, and `mutable` records; all its structs.
 
 `replace` copies one with other values in some fields. It is that of `dataclasses` for frozen values alone, ten times as
 fast: the fold makes some ten copies of an asset's state, of forty fields, for each run.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
     from msgspec.structs import replace  # in a tenth of the time
 
-__all__ = ["frozen", "replace"]
+__all__ = ["frozen", "mutable", "replace"]
 
 T = TypeVar("T")
 
@@ -28,10 +28,18 @@ T = TypeVar("T")
 @overload
 def frozen(cls: type[T], /) -> type[T]: ...
 @overload
-def frozen(*, array_like: bool = ..., kw_only: bool = ..., tag: str | None = ...) -> Callable[[type[T]], type[T]]: ...
+def frozen(
+    *, array_like: bool = ..., kw_only: bool = ..., has_dict: bool = ..., tag: str | None = ...
+) -> Callable[[type[T]], type[T]]: ...
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(
-    cls: type[T] | None = None, /, *, array_like: bool = False, kw_only: bool = False, tag: str | None = None
+    cls: type[T] | None = None,
+    /,
+    *,
+    array_like: bool = False,
+    kw_only: bool = False,
+    has_dict: bool = False,
+    tag: str | None = None,
 ) -> type[T] | Callable[[type[T]], type[T]]:
     """What ``@dataclass(frozen=True, slots=True)`` makes, also to `dataclasses.replace`, `fields` and `asdict`.
 
@@ -41,14 +49,24 @@ def frozen(
         cls: The class as it is written.
         array_like: Where values of it are stored, each is a list of its fields instead of an object with their names.
         kw_only: Its own fields are keyword arguments, and follow those of classes that inherit from it.
+        has_dict: Each value has a ``__dict__``, which cached properties need.
         tag: What tells values of it from others of a union where they are stored: their ``kind``.
     """
-    if cls is None:
-        return partial(_struct, array_like=array_like, kw_only=kw_only, tag=tag)
-    return _struct(cls)  # type: ignore[no-any-return]
+    options: dict[str, Any] = {"array_like": array_like, "kw_only": kw_only, "dict": has_dict}
+    if tag is not None:
+        options |= {"tag": tag, "tag_field": "kind"}
+    options |= {"frozen": True, "omit_defaults": True}
+    return partial(_struct, **options) if cls is None else _struct(cls, **options)
 
 
-def _struct(cls: Any, *, array_like: bool = False, kw_only: bool = False, tag: str | None = None) -> Any:  # noqa: ANN401  of any fields
+@dataclass_transform(field_specifiers=(field,))
+def mutable(cls: type[T], /) -> type[T]:
+    """What ``@dataclass(slots=True, eq=False, repr=False)`` makes, in as little time as `frozen` takes."""
+    cls.__repr__ = object.__repr__  # type: ignore[method-assign]
+    return _struct(cls, eq=False)  # type: ignore[no-any-return]
+
+
+def _struct(cls: Any, **options: Any) -> Any:  # noqa: ANN401  of any fields
     own, body = cls.__annotations__, dict(cls.__dict__)
     for name in _NOT_WRITTEN:
         body.pop(name, None)
@@ -68,11 +86,8 @@ def _struct(cls: Any, *, array_like: bool = False, kw_only: bool = False, tag: s
         body |= {"_aside": aside, **_make_comparisons([*getattr(cls, "__struct_fields__", ()), *own], aside)}
     elif body.get("__hash__", MISSING) is None:
         body["__hash__"] = msgspec.Struct.__hash__  # which Python takes away where there is an `__eq__` of its own
-    options: dict[str, Any] = {"array_like": array_like, "kw_only": kw_only}
-    if tag is not None:
-        options |= {"tag": tag, "tag_field": "kind"}
     metaclass = _AbstractStructMeta if isinstance(cls, ABCMeta) else msgspec.StructMeta
-    return metaclass(cls.__name__, bases, body, frozen=True, omit_defaults=True, **options)
+    return metaclass(cls.__name__, bases, body, **options)
 
 
 _NOT_WRITTEN = ("__dict__", "__weakref__", "__slots__", "__match_args__")
@@ -94,7 +109,9 @@ def _as_written(cls: Any, body: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN4
 def _struct_field(given: Field[Any]) -> Any:  # noqa: ANN401  in msgspec's words
     if given.default_factory is not MISSING:
         return msgspec.field(default_factory=given.default_factory)
-    return msgspec.field() if given.default is MISSING else msgspec.field(default=given.default)
+    if given.default is MISSING and given.init:
+        return msgspec.field()
+    return msgspec.field(default=given.default)  # `MISSING` until `__post_init__` sets what is no argument
 
 
 class _Fields:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -185,9 +184,11 @@ class ProjectContext:
         Raises:
             InputError: It cannot be recorded, such as a credential.
         """
+        if not reason:
+            return ""
         from sparkassets.core.planner.explain.partition_marks import check_reason
 
-        return f"{self.adapters.user_name()}: {check_reason(reason)}" if reason else ""
+        return f"{self.adapters.user_name()}: {check_reason(reason)}"
 
     def resolve_time(self, at: datetime | str | None) -> datetime:
         """The instant that ``at`` means, by default now; aware, UTC."""
@@ -264,7 +265,7 @@ class ProjectContext:
         )
         begin_entries = begin(context) if begin is not None else ()
         return (
-            dataclasses.replace(context, state=ledger.assume([*sources.entries, *tables.entries, *begin_entries]))
+            replace(context, state=ledger.assume([*sources.entries, *tables.entries, *begin_entries]))
             if begin_entries
             else context
         )

@@ -6,14 +6,13 @@ import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Protocol
 
 from sparkassets.core.journal.state import State
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.results import RunResult, Summary
 from sparkassets.errors import RunError, SparkAssetsError, describe_error
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, mutable
 
 MOST_FAILURES = 3
 """The most failures that the text of one error names."""
@@ -143,7 +142,7 @@ class InvocationWatcher(Progress, Protocol):
         """The invocation is over; summary and state are None if an error broke it off."""
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@mutable
 class InvocationEnding:
     """Holds the summary and the final state of an invocation for its watchers; both None until it ends."""
 

@@ -3,6 +3,7 @@
 import copy
 import pickle
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from functools import cached_property
 from inspect import signature
 
 import msgspec
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, mutable
 
 
 def classes(decorate):
@@ -178,3 +179,35 @@ def test_fields_by_keyword_alone_leave_room_for_those_of_the_classes_below(decor
     assert replace(Below(1, second=3), first=4) == Below(4, second=3)
     with pytest.raises(TypeError):
         Below(1, 2)
+
+
+def test_a_mutable_record_is_assigned_to_and_equals_only_itself():
+    @mutable
+    class Record:
+        first: int
+        rest: list[int] = field(default_factory=list)
+        total: int = field(init=False)
+
+        def __post_init__(self):
+            self.total = self.first
+
+    one, other = Record(1), Record(1)
+    one.first = 2
+    one.rest.append(3)
+    assert (one.first, one.rest, one.total, other.rest) == (2, [3], 1, [])
+    assert one != other
+    assert len({one, other}) == 2
+
+
+def test_a_value_with_a_dict_has_cached_properties():
+    @frozen(has_dict=True)
+    class Doubled:
+        first: int
+
+        @cached_property
+        def twice(self):
+            return [self.first * 2]
+
+    value = Doubled(2)
+    assert value.twice is value.twice
+    assert value == Doubled(2)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from functools import cached_property
 from itertools import chain, pairwise
@@ -22,6 +21,7 @@ from sparkassets.core.partitions import (
     TimePartition,
 )
 from sparkassets.core.patterns.pattern_fields import PatternError, SegmentField, TimeField
+from sparkassets.frozen import frozen
 
 _FORMATS = {
     "minute": "%Y%m%d%H%M",
@@ -42,7 +42,7 @@ Token = str | TimeField | SegmentField
 """A piece of a pattern: literal text, ``*``, ``?``, ``**/``, or a field."""
 
 
-@dataclass(frozen=True)
+@frozen(has_dict=True)
 class PathPattern:
     """A path of files, parsed.
 

@@ -9,7 +9,7 @@ Only declared bounds count; the first data that came waives no requirement
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ from sparkassets.core.run_costs import InletVolume
 from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter
 from sparkassets.core.spec.project_spec import ProjectSpec
-from sparkassets.frozen import frozen, replace
+from sparkassets.frozen import frozen, mutable, replace
 
 if TYPE_CHECKING:
     from sparkassets.core.derivation.asset_columns import StoredColumns
@@ -153,7 +153,7 @@ class AssetDecision:
         return self if unread is None else replace(self, coming=self.coming - unread)
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@mutable
 class PlanningContext:
     """The planner's view of one moment.
 
