@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         asset,
         multi_asset,
     )
-    from sparkassets.core.documents.status import ProjectStatus
+    from sparkassets.core.documents.project_status import ProjectStatus
     from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
     from sparkassets.core.results import RunResult, Summary
     from sparkassets.core.timetables import Slot
@@ -93,7 +93,7 @@ _LAZY = {
     "PlannedRun": "sparkassets.core.planner.plan",
     "Progress": "sparkassets.runtime.progress",
     "Project": "sparkassets.wiring",
-    "ProjectStatus": "sparkassets.core.documents.status",
+    "ProjectStatus": "sparkassets.core.documents.project_status",
     "RegisteredTimetable": "sparkassets.core.timetables.registered",
     "RunError": "sparkassets.errors",
     "RunFailedError": "sparkassets.runtime.progress",

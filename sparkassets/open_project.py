@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sparkassets.app.partitions import PartitionCommands
     from sparkassets.app.queries import QueryCommands
     from sparkassets.app.state import StateCommands
-    from sparkassets.core.documents.status import ProjectStatus
+    from sparkassets.core.documents.project_status import ProjectStatus
     from sparkassets.core.planner.explain.explanation_nodes import ExplanationNode
     from sparkassets.core.planner.plan import Plan
     from sparkassets.core.planner.planning_context import PlanningContext
@@ -140,7 +140,7 @@ class OpenProject:
 
         >>> [each.asset for each in project.status() if each.stale]  # doctest: +SKIP
         """
-        from sparkassets.core.documents.status import ProjectStatus
+        from sparkassets.core.documents.project_status import ProjectStatus
         from sparkassets.core.planner.explain.status import asset_status
         from sparkassets.core.planner.planner import make_plan
 

@@ -4,7 +4,7 @@ import pytest
 
 from sparkassets.cli.run_loop import LoopSummary
 from sparkassets.core.definitions import AssetDefinition
-from sparkassets.core.documents.status import summarize_status
+from sparkassets.core.documents.project_status import summarize_status
 from sparkassets.core.journal.table_findings import TableFinding
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.query_text import normal_form
@@ -14,7 +14,8 @@ from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import InputError
-from sparkassets.runtime.driver_work import DueWork, RebuildWork
+from sparkassets.runtime.driver_work import DueWork
+from sparkassets.runtime.requested_works import RebuildWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import HERE, asset, multi, project, source
 from tests.runtime.fakes import FakeEngine, World

@@ -9,8 +9,9 @@ from decimal import Decimal
 import pytest
 
 from sparkassets.core.definitions import AssetDefinition
+from sparkassets.core.documents.project_status import summarize_status
 from sparkassets.core.documents.runs import run_document, verdicts_document
-from sparkassets.core.documents.status import status_document, summarize_status
+from sparkassets.core.documents.status import status_document
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.partitions import EVERYTHING, NOTHING, OverlapMapping, PartitionSet
@@ -31,7 +32,8 @@ from sparkassets.core.validations import (
 )
 from sparkassets.errors import InputError
 from sparkassets.ports import HistoryQuery
-from sparkassets.runtime.driver_work import BackfillWork, DueWork
+from sparkassets.runtime.driver_work import DueWork
+from sparkassets.runtime.requested_works import BackfillWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, multi, project, source, timed
 from tests.runtime.fakes import World, raising

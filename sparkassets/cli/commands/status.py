@@ -28,7 +28,6 @@ from sparkassets.cli.output import (
     print_text,
     strip_controls,
 )
-from sparkassets.cli.plan_details import print_late
 from sparkassets.cli.plan_tables import (
     STATUS_STYLES,
     clock_text,
@@ -37,7 +36,7 @@ from sparkassets.cli.plan_tables import (
     print_figures,
     relative_time,
 )
-from sparkassets.core.documents.status import status_document, summarize_status
+from sparkassets.core.documents.project_status import summarize_status
 from sparkassets.core.instants import format_zoned, from_unix
 
 if TYPE_CHECKING:
@@ -67,6 +66,8 @@ def command(folder: Path, select: tuple[str, ...], at: str | None, as_json: bool
     status = project.status(at=at)
     shown = [asset_status for asset_status in status if names is None or asset_status.asset in names]
     if as_json:
+        from sparkassets.core.documents.status import status_document
+
         print_json([status_document(asset_status, project.spec) for asset_status in shown])
         return 0
     terminal = Terminal.from_stream(sys.stdout)
@@ -86,6 +87,8 @@ def _print_details(status: AssetStatus, project: ProjectSpec, terminal: Terminal
     for watermark in status.watermarks:
         terminal.print(f"{status.asset}: {watermark.inlet}: {strip_controls(watermark.text)}")
     if status.late is not None:
+        from sparkassets.cli.plan_details import print_late
+
         print_late([status.late], project, terminal)
     for note in status.notes:
         terminal.print(f"{terminal.paint(status.asset, 'yellow')}: {strip_controls(note)}")

@@ -8,9 +8,10 @@ import pytest
 from sparkassets.core.documents.document_values import problems_document
 from sparkassets.core.documents.graph import build_graph, graph_document
 from sparkassets.core.documents.plan import downstream_document, plan_document
+from sparkassets.core.documents.project_status import summarize_status
 from sparkassets.core.documents.records import event_document
 from sparkassets.core.documents.runs import run_document, summary_document
-from sparkassets.core.documents.status import node_document, status_document, summarize_status
+from sparkassets.core.documents.status import node_document, status_document
 from sparkassets.core.journal.history import run_records
 from sparkassets.core.partitions import EVERYTHING, Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.planner.explain.explanation_nodes import ExplanationNode

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from sparkassets.core.documents.graph import build_graph, graph_document
+from sparkassets.core.documents.project_status import COUNTS, summarize_status
 from sparkassets.core.documents.rendered_run import RenderedRun, rendered_document
 from sparkassets.core.documents.report.asset_page import PartitionLinks, asset_document
 from sparkassets.core.documents.report.history import (
@@ -20,7 +21,6 @@ from sparkassets.core.documents.report.history import (
     run_row,
     shorten,
 )
-from sparkassets.core.documents.status import COUNTS, summarize_status
 from sparkassets.core.planner.due.withheld_partitions import find_withheld
 from sparkassets.core.planner.explain.lateness import describe_lateness
 from sparkassets.core.planner.explain.status import AssetStatus, asset_status

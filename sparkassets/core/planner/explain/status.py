@@ -12,7 +12,6 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.withheld_records import describe_other_outcomes, describe_withholding
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few
-from sparkassets.core.planner.batch.schema_conflicts import explain_schema_conflict
 from sparkassets.core.planner.due.condition_causes import find_passed_tick, next_tick
 from sparkassets.core.planner.due.due_partitions import find_triggered_partitions
 from sparkassets.core.planner.due.due_ticks import find_due_ticks, next_tick_of
@@ -21,7 +20,6 @@ from sparkassets.core.planner.due.pending_partitions import PendingPartitions, f
 from sparkassets.core.planner.due.redo_requests import requested_partitions
 from sparkassets.core.planner.due.withheld_partitions import find_withheld
 from sparkassets.core.planner.explain.lateness import InletWatermark, find_lateness, list_watermarks
-from sparkassets.core.planner.gates.incremental_reads import increment_refusals
 from sparkassets.core.planner.gates.inlet_gates import find_kept_partitions
 from sparkassets.core.planner.gates.table_losses import describe_table
 from sparkassets.core.planner.plan import AssetLateness, Waiting
@@ -200,6 +198,7 @@ def _status_of_runnable(context: PlanningContext, asset: AssetSpec) -> AssetStat
     live_claims = context.live_claims(state)
     paused, unavailable_changes = asset.paused or state.paused, _explain_unavailable_changes(context, asset, state)
     schema_conflicts = _explain_schema_conflict(context, asset, state)
+    pending = find_pending(context, asset, state) if asset.partitioning.is_partitioned else None
     return AssetStatus(
         asset=asset.name,
         kind=asset.strategy.name if asset.strategy else "",
@@ -208,12 +207,12 @@ def _status_of_runnable(context: PlanningContext, asset: AssetSpec) -> AssetStat
         covered_text=_describe_partitions(
             asset, state.coverage - asset.partitioning.unknown_partitions(state.coverage)
         ),
-        **_partition_counts(context, asset, state),
+        **(_partition_counts(context, asset, state, pending) if pending is not None else {}),
         **_last_run_fields(state),
         error=state.failed[-1].error if state.failed else None,
         running=live_claims[-1].entry.run if live_claims else None,
         holders=tuple(find_claim_holders(context, state)),
-        next_at=None if paused else _next_start(context, asset, state),
+        next_at=None if paused else _next_start(context, asset, state, pending),
         paused=paused,
         watermarks=list_watermarks(context, asset),
         stuck=bool(unavailable_changes or schema_conflicts) or state.stuck_loss is not None,
@@ -268,6 +267,8 @@ def _explain_unavailable_changes(context: PlanningContext, asset: AssetSpec, sta
     """Notes that it waits for a person, as changes of an incrementally read inlet are not in its log any more."""
     if all(inlet.read is None for inlet in asset.inlets.values()):
         return ()
+    from sparkassets.core.planner.gates.incremental_reads import increment_refusals
+
     reasons = {wait.reason for wait in find_decision(context, asset).waiting}
     return tuple(
         f"waits for a person: {reason}" for reason in increment_refusals(context, asset, state) if reason in reasons
@@ -278,6 +279,8 @@ def _explain_schema_conflict(context: PlanningContext, asset: AssetSpec, state: 
     """Notes that it waits for a person, as its query returns columns that its table may not get; empty without that."""
     if not (stuck := {wait.reason for wait in find_decision(context, asset).waiting if wait.stuck}):
         return ()
+    from sparkassets.core.planner.batch.schema_conflicts import explain_schema_conflict
+
     reasons = (explain_schema_conflict(context, asset, state, upcoming=upcoming) for upcoming in (False, True))
     return tuple(f"waits for a person: {reason}" for reason in dict.fromkeys(reasons) if reason in stuck)
 
@@ -340,11 +343,11 @@ def _status_of_source(context: PlanningContext, asset: AssetSpec, kind: str) -> 
     )
 
 
-def _partition_counts(context: PlanningContext, asset: AssetSpec, state: AssetState) -> dict[str, Any]:
-    """Numbers of partitions by status, as fields of `AssetStatus`; empty for an asset without partitions."""
-    if not asset.partitioning.is_partitioned:
-        return {}
-    count, pending = asset.partitioning.count, find_pending(context, asset, state)
+def _partition_counts(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, pending: PendingPartitions
+) -> dict[str, Any]:
+    """Numbers of partitions by status, as fields of `AssetStatus`."""
+    count = asset.partitioning.count
     present = asset.partitioning.inside(state.coverage)
     requested = requested_partitions(context, asset, state) - pending.due_partitions
     failed = _failed_partitions(pending, state, requested)
@@ -428,25 +431,27 @@ def _kept_partitions(context: PlanningContext, asset: AssetSpec, partitions: Par
     return PartitionSet.union(kept for _, kept, _ in find_kept_partitions(context, asset, partitions))
 
 
-def _next_start(context: PlanningContext, asset: AssetSpec, state: AssetState) -> int | None:
+def _next_start(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, pending: PendingPartitions | None
+) -> int | None:
     """When time alone lets the asset run next, Unix seconds; in the past where a run is due.
 
-    None where time alone starts no run.
+    None where time alone starts no run. ``pending`` is None for an asset without partitions.
     """
     timetable, condition = asset.schedule.timetable, asset.schedule.condition
-    is_due_now = not asset.partitioning.is_partitioned or _is_due(context, asset, state)
     if timetable is None:
-        return None if condition is None else _next_tick(context, condition, state, due_now=is_due_now)
-    if not is_due_now and (next_tick_at := next_tick_of(context, asset)) is not None:
+        if condition is None:
+            return None
+        return _next_tick(context, condition, state, due_now=_is_due(context, asset, state, pending))
+    if not _is_due(context, asset, state, pending) and (next_tick_at := next_tick_of(context, asset)) is not None:
         return next_tick_at
     due = find_due_ticks(context, asset, timetable, state)
     return due.until if isinstance(due, Waiting) else due[0].run_after
 
 
-def _is_due(context: PlanningContext, asset: AssetSpec, state: AssetState) -> bool:
-    """Whether some partitions are out of date, or due by a tick that has passed."""
-    pending = find_pending(context, asset, state)
-    return bool(pending.due_partitions or find_triggered_partitions(context, asset, state, pending))
+def _is_due(context: PlanningContext, asset: AssetSpec, state: AssetState, pending: PendingPartitions | None) -> bool:
+    """Whether some partitions are out of date, or due by a tick that has passed; true without partitions."""
+    return pending is None or bool(pending.due_partitions or find_triggered_partitions(context, asset, state, pending))
 
 
 def _next_tick(context: PlanningContext, condition: Condition, state: AssetState, *, due_now: bool) -> int | None:
