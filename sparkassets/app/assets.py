@@ -195,7 +195,7 @@ class AssetCommands:
         """
         from sparkassets.app.history import publishing_asset
         from sparkassets.core.planner.batch.iterations import plan_rollback
-        from sparkassets.runtime.driver_work import RollbackWork
+        from sparkassets.runtime.requested_works import RollbackWork
 
         self._context.refuse_scope("iterations --rollback")
         self._runner.lend(spark)

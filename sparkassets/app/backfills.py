@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from sparkassets.core.planner.plan import CostEstimate
     from sparkassets.core.planner.planning_context import PlanningContext
     from sparkassets.core.results import Summary
-    from sparkassets.runtime.driver_work import BackfillWork, DriverWork, RebuildWork
+    from sparkassets.runtime.driver_work import DriverWork
     from sparkassets.runtime.progress import Progress
+    from sparkassets.runtime.requested_works import BackfillWork, RebuildWork
 
 _ALL_ALONE = "--all excludes --partition, --interval and --segment: it computes every expected partition"
 
@@ -72,7 +73,7 @@ def make_backfill(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | 
     Raises:
         InputError: The request makes no sense for that asset.
     """
-    from sparkassets.runtime.driver_work import BackfillWork
+    from sparkassets.runtime.requested_works import BackfillWork
 
     if asset.source is not None:
         raise InputError(f"asset {asset.name!r} is a source: others write it, so there is nothing to backfill")
@@ -150,7 +151,7 @@ def parse_interval(asset: AssetSpec, interval: str | None) -> tuple[int, int] | 
 
 def _make_rebuild(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | RebuildWork:
     """The work of a rebuild; an ordinary backfill if every run of the asset replaces the whole table anyway."""
-    from sparkassets.runtime.driver_work import BackfillWork, RebuildWork
+    from sparkassets.runtime.requested_works import BackfillWork, RebuildWork
 
     _refuse_rebuild(asset, request)
     if not asset.partitioning.is_partitioned and asset.write is not None and asset.write.takes_all:

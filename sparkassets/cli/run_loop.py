@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from errno import EIO
 from signal import SIGINT
 from types import FrameType, TracebackType
@@ -24,12 +24,12 @@ from sparkassets.core.instants import format_zoned
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.results import RunResult, Summary
 from sparkassets.errors import SparkAssetsError
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, mutable, replace
 from sparkassets.runtime.progress import Progress
 from sparkassets.wiring.host import SystemClock
 
 if TYPE_CHECKING:
-    from sparkassets.cli.progress import ProgressEvents
+    from sparkassets.cli.progress_events import ProgressEvents
     from sparkassets.core.spec.project_spec import ProjectSpec
     from sparkassets.open_project import OpenProject
 
@@ -205,7 +205,7 @@ def drive(
     return 0 if loop_summary.ok else 1
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@mutable
 class LoopSummary:
     """Adds up the invocations of a loop; keeps only the newest runs, so that it does not grow without limit.
 
@@ -239,7 +239,7 @@ def _events(project: ProjectSpec, style: Style) -> AbstractContextManager[Progre
     """Progress for programs; None for people, so that its modules are not loaded."""
     if not style:
         return nullcontext()
-    from sparkassets.cli.progress import open_events
+    from sparkassets.cli.progress_events import open_events
 
     return open_events(project, style)
 

@@ -10,16 +10,18 @@ import queue
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
-from sparkassets.core.journal.state import ClaimState
-from sparkassets.core.planner.plan import PlannedRun
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, mutable
 from sparkassets.ports import Clock, EngineLostError
-from sparkassets.runtime.execution import RunExecution
 from sparkassets.runtime.outcomes import FailedRun, Outcome
 from sparkassets.runtime.progress import Progress
+
+if TYPE_CHECKING:
+    from sparkassets.core.journal.state import ClaimState
+    from sparkassets.core.planner.plan import PlannedRun
+    from sparkassets.runtime.execution import RunExecution
 
 POLL_SECONDS = 0.2
 """The longest that a driver waits for a run to end before it looks after leases and signals."""
@@ -29,7 +31,7 @@ GATHER_SECONDS = 0.005
 """After a run that ended, how long another may take that is recorded with it."""
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@mutable
 class ActiveRun:
     """A run with its claim, from the claim to its record.
 

@@ -5,7 +5,7 @@ One thread owns the journal and decides; every run has a thread of its own that 
 independent branches never wait for each other. The parts of a decision are apart:
 
 - `sparkassets.runtime.invocation_observer`: what changed in sources and tables;
-- `sparkassets.runtime.driver_work`: which runs are due, for a backfill, a rebuild, a rollback or a promotion too;
+- `sparkassets.runtime.driver_work`: which runs are due; `sparkassets.runtime.requested_works`: those asked for;
 - `sparkassets.runtime.claims`: which of them are claimed, and `sparkassets.runtime.run_orders`: what they compute;
 - `sparkassets.runtime.active_runs`: how many of a wave run at once, and which share a commit;
 - `sparkassets.runtime.recovery`: what becomes of runs whose driver is gone;
@@ -16,13 +16,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
 from sparkassets.core.instants import to_unix
-from sparkassets.core.journal.entries import Entry
 from sparkassets.core.journal.state import State
 from sparkassets.core.planner.due.idle_ticks import assets_with_idle_ticks, find_idle_ticks
 from sparkassets.core.planner.plan import AssetLateness, Plan
@@ -30,27 +29,23 @@ from sparkassets.core.planner.planning_context import CheckAvailability, Estimat
 from sparkassets.core.results import Summary
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, mutable
 from sparkassets.ports import Clock, Engine, IdGenerator, SourceObserver, TargetFactory, TargetObserver
 from sparkassets.runtime.active_runs import ActiveRuns
-from sparkassets.runtime.claims import RunClaimer
-from sparkassets.runtime.driver_work import DriverWork
-from sparkassets.runtime.enlistment import ProcessEnlistment
 from sparkassets.runtime.invocation import EngineStarter, Invocation
 from sparkassets.runtime.invocation_observer import InvocationObserver
-from sparkassets.runtime.lease_renewal import LeaseRenewal
 from sparkassets.runtime.leases import LeaseMonitor
 from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.runtime.observation import changed_spec_entries
 from sparkassets.runtime.progress import GuardedProgress, Progress
-from sparkassets.runtime.run_recorder import ExplainFailure, RunRecorder
-from sparkassets.runtime.run_results import settle_results
 
 if TYPE_CHECKING:
     from sparkassets.core.derivation.asset_columns import StoredColumns
-
-STOP_SECONDS = 40.0
-"""How long an interrupted driver waits for its runs to be fenced and recorded."""
+    from sparkassets.core.journal.entries import Entry
+    from sparkassets.core.results import RunResult
+    from sparkassets.runtime.claimed_runs import ClaimedRuns
+    from sparkassets.runtime.driver_work import DriverWork
+    from sparkassets.runtime.run_recorder import ExplainFailure
 
 
 @frozen
@@ -68,7 +63,7 @@ class DriverIdentity:
     requested_by: str = ""
 
 
-@dataclass(slots=True, eq=False, repr=False, kw_only=True)
+@mutable
 class Driver:
     """One invocation of the runtime.
 
@@ -104,15 +99,13 @@ class Driver:
     _active: ActiveRuns = field(init=False)
     _engine: EngineStarter = field(init=False)
     _observer: InvocationObserver = field(init=False)
-    _enlistment: ProcessEnlistment = field(init=False)
-    _renewal: LeaseRenewal = field(init=False)
-    _claimer: RunClaimer = field(init=False)
-    _recorder: RunRecorder = field(init=False)
+    _invocation: Invocation = field(init=False)
+    _runs: ClaimedRuns | None = None
     _has_idle_ticks: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.progress = GuardedProgress(self.progress)
-        invocation = Invocation(
+        invocation = self._invocation = Invocation(
             name=self.identity.invocation,
             requested_by=self.identity.requested_by,
             project=self.project,
@@ -132,16 +125,6 @@ class Driver:
         )
         self._active, self._engine = invocation.active, invocation.engine
         self._observer = InvocationObserver(invocation, find_observer=self.find_observer, targets=self.targets)
-        self._enlistment = ProcessEnlistment(invocation)
-        self._renewal = LeaseRenewal(invocation)
-        self._claimer = RunClaimer(invocation, enlistment=self._enlistment, ids=self.ids)
-        self._recorder = RunRecorder(
-            invocation,
-            observer=self._observer,
-            targets=self.targets,
-            explain_failure=self.explain_failure,
-            stopping=self._stopping,
-        )
         self._has_idle_ticks = bool(assets_with_idle_ticks(self.project))
 
     def stop(self) -> None:
@@ -169,19 +152,19 @@ class Driver:
                 if not self._active.is_engine_lost:
                     plan = self._run_until_idle(work)
         finally:
-            self._shut_down()
+            if self._runs is not None:
+                self._runs.shut_down()
         self._record_person_waits(plan)
         late = self._record_lateness()
         self.ledger.maintain(ending=True)
-        self._recorder.finish_removals()
-        return self._summarize(plan, late)
+        return self._summarize(plan, late, results=self._runs.finish() if self._runs is not None else ())
 
-    def _summarize(self, plan: Plan, late: tuple[AssetLateness, ...]) -> Summary:
+    def _summarize(self, plan: Plan, late: tuple[AssetLateness, ...], *, results: tuple[RunResult, ...]) -> Summary:
         """The summary; after an interruption the last plan says nothing about what waits."""
-        results, interrupted = self._recorder.results, self._stopping.is_set()
+        interrupted = self._stopping.is_set()
         ran = {result.asset for result in results}
         return Summary(
-            settle_results(results),
+            results,
             waiting=() if interrupted else plan.waiting,
             faults=tuple(self._observer.faults.items()),
             interrupted=interrupted,
@@ -220,11 +203,11 @@ class Driver:
         progressed = False
         while not self._stopping.is_set() and not self._active.is_engine_lost:
             if not self._active.claimable_count:
-                self._await_runs(work)
+                self._claimed_runs().await_ends(work)
                 continue
             progressed |= self._claim_due(work)
             if self._active:
-                self._await_runs(work)
+                self._claimed_runs().await_ends(work)
             elif progressed:
                 self._observer.observe(work.select)  # what landed meanwhile is part of this invocation
                 progressed = False
@@ -233,7 +216,7 @@ class Driver:
                 self._pass_idle_ticks(work)
                 return plan
         while self._active.is_engine_lost and self._active.started_count and not self._stopping.is_set():
-            self._await_runs(None)  # what needs no Spark may end well, and the rest fails by itself
+            self._claimed_runs().await_ends(None)  # what needs no Spark may end well, and the rest fails by itself
         return self._plan(work)
 
     def _pass_idle_ticks(self, work: DriverWork) -> None:
@@ -286,31 +269,20 @@ class Driver:
             return False
         self._engine.start()
         self.progress.planned(due.count, due.waiting)
-        if not self._active:
-            self._renewal.mark_renewed()  # older claims are not renewed by new ones
-        self._claimer.claim_runs(work.queue_runs, partial(self._context, work))
-        self._active.start_waiting()
+        self._claimed_runs().claim_and_start(work.queue_runs, partial(self._context, work))
         return True
 
-    def _await_runs(self, work: DriverWork | None) -> None:
-        """Waits for a run to end, and records all that have; keeps leases alive meanwhile.
+    def _claimed_runs(self) -> ClaimedRuns:
+        """What claims, renews and records; loaded once something is due."""
+        from sparkassets.runtime.claimed_runs import ClaimedRuns
 
-        Without ``work`` the invocation is at its end, and nothing is started any more.
-        """
-        starts_more = work is not None
-        self._active.await_ends(starts_more=starts_more)
-        if self._active.ended:
-            self._recorder.record_ended(work)
-            if starts_more:
-                self._active.start_waiting()
-        self._renewal.renew_when_due()
-
-    def _shut_down(self) -> None:
-        """Cancels what still runs and records how it ended; what takes too long is left to the next driver."""
-        self._active.cancel_all()
-        deadline = self.clock.monotonic() + STOP_SECONDS
-        while self._active and self.clock.monotonic() < deadline:
-            self._await_runs(None)
-        self._enlistment.close()
-        for active in self._active.by_token.values():
-            self._recorder.abandon(active)
+        if self._runs is None:
+            self._runs = ClaimedRuns(
+                self._invocation,
+                observer=self._observer,
+                targets=self.targets,
+                ids=self.ids,
+                explain_failure=self.explain_failure,
+                stopping=self._stopping,
+            )
+        return self._runs

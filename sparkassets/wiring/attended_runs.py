@@ -69,7 +69,7 @@ def _make_work(context: ProjectContext, name: str, partition: str | Sequence[str
         InputError: sparkassets itself writes the asset's table, or the partition or interval is wrong.
     """
     from sparkassets.app.backfills import named_partitions, parse_interval
-    from sparkassets.runtime.driver_work import AttendedWork
+    from sparkassets.runtime.requested_works import AttendedWork
 
     asset = context.runnable_asset(name, "run --select")
     if not asset.writes_itself:

@@ -18,7 +18,8 @@ from sparkassets.core.spec.model import AssetSpec, PythonBody, SqlBody
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder
-from sparkassets.runtime.driver_work import DueWork, RebuildWork
+from sparkassets.runtime.driver_work import DueWork
+from sparkassets.runtime.requested_works import RebuildWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import HERE, asset, project, source
 from tests.depth import histories

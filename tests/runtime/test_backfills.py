@@ -4,8 +4,9 @@ import pytest
 
 from sparkassets.core.journal.entries import ObservedEntry
 from sparkassets.core.strategies import DateRange
-from sparkassets.runtime.driver_work import BackfillWork, DueWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.runtime.ledger import JournalLedger
+from sparkassets.runtime.requested_works import BackfillWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, project, source
 from tests.runtime.fakes import World, raising_once

@@ -9,7 +9,8 @@ from sparkassets.core.spec.model import SourceSpec
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import RunError
 from sparkassets.ports import HistoryQuery
-from sparkassets.runtime.driver_work import BackfillWork, DueWork
+from sparkassets.runtime.driver_work import DueWork
+from sparkassets.runtime.requested_works import BackfillWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, at, days, project, source
 from tests.runtime.fakes import FakeEngine, World

@@ -14,7 +14,8 @@ from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.ports import HistoryQuery
 from sparkassets.runtime import attempt_threads
-from sparkassets.runtime.driver_work import BackfillWork, DueWork, RebuildWork
+from sparkassets.runtime.driver_work import DueWork
+from sparkassets.runtime.requested_works import BackfillWork, RebuildWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, at, days, project, source
 from tests.runtime.fakes import FakeEngine, FakeTarget, Recorder, World, dying, raising

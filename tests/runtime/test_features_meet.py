@@ -6,8 +6,9 @@ import time
 from sparkassets.core.journal.entries import SegmentEntry
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.strategies import EveryInstance, SegmentBatches
-from sparkassets.runtime.driver_work import BackfillWork, DueWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.runtime.ledger import JournalLedger
+from sparkassets.runtime.requested_works import BackfillWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import Recorder, World, raising_once

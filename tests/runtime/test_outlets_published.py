@@ -11,7 +11,8 @@ from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.strategies import EveryInstance, FullRefresh
 from sparkassets.core.writes import PublishWrite
 from sparkassets.errors import InputError
-from sparkassets.runtime.driver_work import DueWork, RollbackWork
+from sparkassets.runtime.driver_work import DueWork
+from sparkassets.runtime.requested_works import RollbackWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, multi, project, source
 from tests.runtime.fakes import World, dying

@@ -4,7 +4,8 @@ import threading
 
 import pytest
 
-from sparkassets.runtime.driver_work import BackfillWork, DueWork
+from sparkassets.runtime.driver_work import DueWork
+from sparkassets.runtime.requested_works import BackfillWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, project, source
 from tests.runtime.fakes import World, dying

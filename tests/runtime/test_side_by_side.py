@@ -10,7 +10,8 @@ from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.writes import AppendWrite, ReplaceWrite
 from sparkassets.errors import RunError
 from sparkassets.ports import HistoryQuery
-from sparkassets.runtime.driver_work import BackfillWork, DueWork, RebuildWork
+from sparkassets.runtime.driver_work import DueWork
+from sparkassets.runtime.requested_works import BackfillWork, RebuildWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.depth import deep

@@ -15,7 +15,8 @@ from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter
 from sparkassets.core.strategies import EveryInstance, LatestOnly, SegmentBatches
 from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import RunSkipped
-from sparkassets.runtime.driver_work import BackfillWork, DueWork
+from sparkassets.runtime.driver_work import DueWork
+from sparkassets.runtime.requested_works import BackfillWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, multi, project, source, timed
 from tests.runtime.fakes import World, dying, raising

@@ -7,8 +7,7 @@ import pytest
 
 from sparkassets.errors import describe_error
 from sparkassets.ports import EngineLostError, HistoryQuery
-from sparkassets.runtime import attempt_threads, execution
-from sparkassets.runtime import driver as runtime
+from sparkassets.runtime import attempt_threads, claimed_runs, execution
 from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
@@ -121,7 +120,7 @@ def test_where_no_thread_can_be_started_the_run_fails(monkeypatch):
         def start(self):
             raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(runtime.threading, "Thread", NoMore)
+    monkeypatch.setattr(threading, "Thread", NoMore)
     (result,) = w.driver().run_works([DueWork()]).runs
     assert (result.status, result.error) == ("failed", "can't start new thread")
     assert w.store.read_history(HistoryQuery(kinds=["failure"]))
@@ -172,7 +171,7 @@ def test_a_function_that_never_ends_is_left_behind_when_the_driver_is_stopped(mo
 
 
 def test_what_does_not_even_let_itself_be_left_behind_is_told_as_cancelled(monkeypatch):
-    monkeypatch.setattr(runtime, "STOP_SECONDS", 0.0)
+    monkeypatch.setattr(claimed_runs, "STOP_SECONDS", 0.0)
     w = world(source("s"), asset("a", "s"))
     w.tell("s", "2025-01-01")
     running, over = threading.Event(), threading.Event()

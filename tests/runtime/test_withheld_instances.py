@@ -23,7 +23,7 @@ from sparkassets.core.strategies import EveryInstance, LatestOnly
 from sparkassets.core.validations import RuleVerdict, RunJudgement
 from sparkassets.core.writes import AppendWrite, PublishWrite, UpsertWrite
 from sparkassets.errors import InputError
-from sparkassets.runtime.driver_work import BackfillWork
+from sparkassets.runtime.requested_works import BackfillWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, at, project, source, timed
 from tests.depth import histories

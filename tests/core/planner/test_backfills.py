@@ -13,7 +13,8 @@ from sparkassets.core.partitions import NOTHING
 from sparkassets.core.results import RunResult
 from sparkassets.core.spec.model import Schedule
 from sparkassets.core.strategies import DateRange, EveryInstance
-from sparkassets.runtime.driver_work import BackfillWork, DueWork
+from sparkassets.runtime.driver_work import DueWork
+from sparkassets.runtime.requested_works import BackfillWork
 from tests.builders import Story, asset, days, project, source, timed
 from tests.depth import examples
 

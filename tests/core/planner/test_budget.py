@@ -10,7 +10,7 @@ from sparkassets.core.planner.incremental_planner import IncrementalPlanner
 from sparkassets.core.planner.planner import make_plan
 from sparkassets.core.spec.model import RunBudget
 from sparkassets.core.strategies import DateRange, EveryInstance
-from sparkassets.runtime.driver_work import BackfillWork
+from sparkassets.runtime.requested_works import BackfillWork
 from tests.builders import Story, asset, project, source
 from tests.runtime.fakes import FakeVolumes
 

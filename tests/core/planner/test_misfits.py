@@ -14,7 +14,7 @@ from sparkassets.core.query_text import normal_form
 from sparkassets.core.spec.model import SqlBody
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import AppendWrite, UpsertWrite
-from sparkassets.runtime.driver_work import BackfillWork
+from sparkassets.runtime.requested_works import BackfillWork
 from tests.builders import HERE, Story, asset, project, source
 
 OLD, NEW = "SELECT day, n FROM {{ inlets.s }}", "SELECT day, n, upper(shop) AS note FROM {{ inlets.s }}"

@@ -5,7 +5,7 @@ import pytest
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.incremental_planner import IncrementalPlanner
 from sparkassets.core.planner.planner import make_plan
-from sparkassets.runtime.driver_work import BackfillWork
+from sparkassets.runtime.requested_works import BackfillWork
 from tests.builders import Story, asset, project, source
 
 FULL = "waits for the pool 'api' of 2, which runs of a and b hold"

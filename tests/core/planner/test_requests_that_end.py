@@ -10,7 +10,7 @@ from sparkassets.core.results import RunResult
 from sparkassets.core.run_costs import InletVolume
 from sparkassets.core.spec.model import RunBudget
 from sparkassets.core.strategies import DateRange, EveryInstance
-from sparkassets.runtime.driver_work import BackfillWork
+from sparkassets.runtime.requested_works import BackfillWork
 from tests.builders import Story, asset, project, source
 
 RUNTIME = {"customer": "runtime"}
