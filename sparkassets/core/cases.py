@@ -7,7 +7,7 @@ from dataclasses import field
 from datetime import UTC, datetime
 from itertools import pairwise
 from posixpath import join, normpath
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from yaml.nodes import MappingNode
 
@@ -286,13 +286,7 @@ class _CaseReader:
     def _read_given(self, at: DocumentPlace, inlet: AssetSpec, given: Sequence[Row] | GivenMap) -> GivenRows:
         keys = given if isinstance(given, GivenMap) else GivenMap(rows=list(map(dict, given)))
         rows = at / "rows" if isinstance(given, GivenMap) else at
-        if (keys.rows is None) == (keys.file is None) and "given" not in self._document.failed:
-            at.add_problem("give either 'rows' or 'file'")
-        self._check_types(at, keys)
-        if keys.file is not None and keys.file.rpartition(".")[2] not in FORMATS:
-            (at / "file").add_problem(
-                f"{keys.file!r} is not a {listing([f'.{name}' for name in FORMATS], last='or')} file"
-            )
+        self._check_given(at, keys)
         columns = {**inlet.column_types, **path_columns(inlet), **keys.columns}
         if inlet.columns or keys.columns:
             for index, row in enumerate(keys.rows or ()):
@@ -311,7 +305,12 @@ class _CaseReader:
             hint = did_you_mean(name, columns)
             (at / name).add_key_problem(f"{inlet.name!r} does not declare a column {name!r}", hint=hint)
 
-    def _check_types(self, at: DocumentPlace, keys: GivenMap) -> None:
+    def _check_given(self, at: DocumentPlace, keys: GivenMap) -> None:
+        if (keys.rows is None) == (keys.file is None) and "given" not in self._document.failed:
+            at.add_problem("give either 'rows' or 'file'")
+        if keys.file is not None and keys.file.rpartition(".")[2] not in FORMATS:
+            expected = listing([f".{name}" for name in FORMATS], last="or")
+            (at / "file").add_problem(f"{keys.file!r} is not a {expected} file")
         for name, kind in keys.columns.items():
             try:
                 check_type(kind)
@@ -333,11 +332,19 @@ class _CaseReader:
             (at / "error").add_key_problem("a run that is expected to fail has no rows")
         if expect.error is None and not has_rows:
             at.add_problem("'expect' is empty", hint="write rows, outlets, error or withheld")
-        withheld = None
-        if expect.withheld is not None:
-            texts = expect.withheld
-            withheld = partitions if texts is True else self._all_parts(at / "withheld", asset, texts)
+        withheld = self._read_withheld(at / "withheld", asset, expect.withheld, partitions)
         return ExpectedOutcome(tables, expect.error or "", withheld, expect.only, float(expect.tolerance))
+
+    def _read_withheld(
+        self,
+        at: DocumentPlace,
+        asset: AssetSpec,
+        written: Literal[True] | str | list[str] | None,
+        computed: PartitionSet,
+    ) -> PartitionSet | None:
+        if isinstance(written, str | list):
+            return self._all_parts(at, asset, written)
+        return computed if written else None
 
     def _read_expected_tables(self, asset: AssetSpec, expect: ExpectMap) -> dict[str, Sequence[Row]]:
         at = self._at / "expect"

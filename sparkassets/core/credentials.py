@@ -15,7 +15,16 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote
 
-from sparkassets.core.secret_names import find_placed_credentials, is_hidden, is_reference, is_secret, secret_word
+from sparkassets.core.secret_names import (
+    SignedPattern,
+    Span,
+    find_placed_credentials,
+    find_signed,
+    is_hidden,
+    is_reference,
+    is_secret,
+    secret_word,
+)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -47,13 +56,13 @@ _VALUE: Final = re.compile(
     r"|(?P<scheme>(?i:bearer|basic|digest|token|negotiate|apikey)\s{1,9}+)?+(?P<plain>[^\s&;\"'\\]++))",
     re.DOTALL,
 )
-_VALUES: Final = ("in_escaped", "in_double", "in_single", "plain")
 _OF_QUERY: Final = re.compile(r"(?P<plain>[^\s&;\"'\\?#]++)")
 _LONG_KEY: Final = re.compile(r"[A-Za-z0-9._~+/=%-]{16,}+")
 
-_SQL: Final = re.compile(
+_IDENTIFIED: Final = re.compile(
     r"(?<![A-Za-z0-9])identified\s{1,9}+by\s{1,9}+(?:password\s{1,9}+)?+'(?P<plain>[^']++)", re.IGNORECASE
 )
+_SQL: Final[tuple[SignedPattern, ...]] = ((("dentif", "DENTIF"), _IDENTIFIED),)
 
 _AUTHORITY: Final = re.compile(r"//(?P<given>[^/?#\s\"'<>]*+)(?P<rest>(?:/[^\s\"'<>/]++)*+)")
 _ORACLE: Final = re.compile(r"(?<![A-Za-z0-9])jdbc:oracle:\w{1,20}:[^\s/@]{1,200}+/([^\s@]{1,200}+)@", re.IGNORECASE)
@@ -67,10 +76,9 @@ def find_written_credentials(text: str) -> Iterator[CredentialSpan]:
     """Credentials in assignments, URLs and SQL; they may overlap."""
     if "@" in text:
         yield from (each for each in _passwords(text) if not is_hidden(text[each.start : each.end]))
-    if "=" in text or ":" in text or "--" in text or "'" in text or '"' in text:
+    if any(sign in text for sign in ("=", ":", "--", "'", '"')):
         yield from _assignments(text)
-    if "dentif" in text or "DENTIF" in text:
-        yield from (CredentialSpan(*found.span("plain"), "a password") for found in _SQL.finditer(text))
+    yield from (CredentialSpan(*found.span("plain"), "a password") for found in find_signed(_SQL, text))
 
 
 def _passwords(text: str) -> Iterator[CredentialSpan]:
@@ -108,28 +116,31 @@ def _assignments(text: str) -> Iterator[CredentialSpan]:
     """Each value is looked at once: behind one that is a credential, and behind the name of one that is none."""
     position = 0
     while found := _ASSIGNED.search(text, position):
-        position = found.end("name")
-        name, start = found["name"], found.end()
-        word = secret_word(name)
-        in_query = word is None and found["mark"] is not None and name.lower() in _IN_QUERIES
-        if not in_query and (word is None or is_reference(word, text[start : start + 2])):
-            continue
-        value = (_OF_QUERY if in_query else _VALUE).match(text, start)
+        position, name = found.end("name"), found["name"]
+        value = _find_assigned_value(found)
         if value is None:
             continue
-        group = next(each for each in _VALUES if value.groupdict().get(each) is not None)
+        group = value.lastgroup or 0
         shown = value[group].rstrip(",)}]") if group == "plain" else value[group]
-        if shown and (_is_query_secret(name, shown) if in_query else is_secret(name, shown)):
+        if shown and (_is_query_secret if value.re is _OF_QUERY else is_secret)(name, shown):
             yield CredentialSpan(value.start(group), value.start(group) + len(shown), f"a credential in {name!r}")
             position = value.end()
+
+
+def _find_assigned_value(found: re.Match[str]) -> re.Match[str] | None:
+    """What stands behind a name that means a credential at its place."""
+    word = secret_word(found["name"])
+    if word is not None:
+        begin = found.string[found.end() : found.end() + 2]
+        return None if is_reference(word, begin) else _VALUE.match(found.string, found.end())
+    is_in_query = found["mark"] is not None and found["name"].lower() in _IN_QUERIES
+    return _OF_QUERY.match(found.string, found.end()) if is_in_query else None
 
 
 def _is_query_secret(name: str, value: str) -> bool:
     """Whether ``&name=value`` is one for a name that means something else outside of queries."""
     return bool(_LONG_KEY.match(value)) if name.lower() == "code" else not value.isdigit()
 
-
-Span = tuple[int, int]
 
 _BEGIN: Final = r"(?<![A-Za-z0-9])"
 _BLOCK: Final = re.compile(
@@ -173,12 +184,16 @@ _SECRET_URLS: Final = re.compile(
     rf"|https?://(?P<sentry>[0-9a-f]{{32}}(?::[0-9a-f]{{32}})?)@"
 )
 """Whoever knows such a URL can post there; the place in it is secret, the host is not."""
-_SIGNS_OF_URLS: Final = ("hooks", "webhook", "telegram", "googleapis", "ifttt", "@")
 _APPRISE: Final = re.compile(
     rf"{_BEGIN}(?:slack|discord|tgram|msteams|workflows|gchat|mmosts?|rockets?|pagerduty|opsgenie|pushover|pover|pbul"
     rf"|ifttt|webexteams|wxteams|twilio|sendgrid|mailgun|splunk|victorops)://(?P<all>{_REST}{{16,}}+)"
 )
 """Apprise's URLs of receivers, which hold their tokens."""
+_KEYS_BY_FORM: Final[tuple[SignedPattern, ...]] = (
+    (("-----BEGIN", "PuTTY-User"), _BLOCK),
+    (("hooks", "webhook", "telegram", "googleapis", "ifttt", "@"), _SECRET_URLS),
+    (("://",), _APPRISE),
+)
 
 _RANDOM: Final = re.compile(
     r"(?<![A-Za-z0-9_-])(?![0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![A-Za-z0-9_-]))"  # an id of a run
@@ -201,18 +216,11 @@ _OF_TOKENS: Final = re.compile(r"[A-Za-z0-9_-]*+")
 
 def find_tokens(text: str) -> Iterator[Span]:
     """Where the text holds keys and tokens; they may overlap."""
-    if "-----BEGIN" in text or "PuTTY-User" in text:
-        yield from (found.span() for found in _BLOCK.finditer(text))
-    near_aws = False
-    for found in _TOKEN.finditer(text):
-        near_aws |= found["aws"] is not None
-        yield found.span()
-    if near_aws:
+    yield from (found.span(found.lastgroup or 0) for found in find_signed(_KEYS_BY_FORM, text))
+    tokens = [*_TOKEN.finditer(text)]
+    yield from (found.span() for found in tokens)
+    if any(found["aws"] for found in tokens):
         yield from (found.span() for found in _AWS_SECRET.finditer(text))
-    if any(sign in text for sign in _SIGNS_OF_URLS):
-        yield from (found.span(found.lastgroup or 0) for found in _SECRET_URLS.finditer(text))
-    if "://" in text:
-        yield from (found.span("all") for found in _APPRISE.finditer(text))
     if _RANDOM.search(text):
         yield from _detector_matches(text)
 

@@ -15,7 +15,7 @@ from sparkassets.errors import InputError, describe_error
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
+    from pydantic import BaseModel, ValidationError
 
 Factory = Callable[..., object]
 """Makes what is registered of its parameters, given by keyword."""
@@ -158,7 +158,7 @@ class EntryPointRegistry:
         Raises:
             InputError: One is wrong, or missing.
         """
-        from pydantic import ConfigDict, Field, ValidationError, create_model
+        from pydantic import ValidationError
 
         from sparkassets.core.suggestions import did_you_mean
 
@@ -166,25 +166,31 @@ class EntryPointRegistry:
         if unknown := next((key for key in parameters if key not in keys), None):
             message = f"unknown key '{unknown}' of {self.noun} '{name}'; expected {', '.join(keys) or 'none'}"
             raise self.raises(message, hint=did_you_mean(unknown, keys), path=(unknown,), at_key=True)
-        fields: dict[str, Any] = {
-            f"p{number}": (
-                Any if taken[key].annotation is Parameter.empty else taken[key].annotation,
-                Field(alias=key) if taken[key].default is Parameter.empty else Field(None, alias=key),
-            )
-            for number, key in enumerate(keys)  # under their own names some would hide what a model has
-        }
-        strict = ConfigDict(strict=True, arbitrary_types_allowed=True)
-        try:
-            with catch_warnings(action="error"):
-                model = create_model("Parameters", __config__=strict, **fields)
-        except Exception as error:  # whatever an annotation of another package is
-            why = f"{type(error).__name__}: {error}".partition("\n")[0]
-            raise self.raises(f"the parameters of {self.noun} '{name}' cannot be determined: {why}") from error
+        model = self._make_model(name, taken)
         try:
             valid = model.model_validate_json(json.dumps(dict(parameters)))
         except ValidationError as error:
             raise self._explain(name, parameters, error) from error
         return {key: getattr(valid, f"p{keys.index(key)}") for key in parameters}
+
+    def _make_model(self, name: str, taken: Mapping[str, Parameter]) -> type[BaseModel]:
+        """A model with a field for each parameter, ``p`` and its number."""
+        from pydantic import ConfigDict, Field, create_model
+
+        fields: dict[str, Any] = {
+            f"p{number}": (
+                Any if taken[key].annotation is Parameter.empty else taken[key].annotation,
+                Field(alias=key) if taken[key].default is Parameter.empty else Field(None, alias=key),
+            )
+            for number, key in enumerate(taken)  # under their own names some would hide what a model has
+        }
+        strict = ConfigDict(strict=True, arbitrary_types_allowed=True)
+        try:
+            with catch_warnings(action="error"):
+                return create_model("Parameters", __config__=strict, **fields)
+        except Exception as error:  # whatever an annotation of another package is
+            why = f"{type(error).__name__}: {error}".partition("\n")[0]
+            raise self.raises(f"the parameters of {self.noun} '{name}' cannot be determined: {why}") from error
 
     def _explain(self, name: str, parameters: Mapping[str, object], error: ValidationError) -> InputError:
         """The first of pydantic's errors in the project's words."""

@@ -68,6 +68,10 @@ class _SqlToken:
         return self.text.strip("`")
 
 
+_NO_TOKEN: Final = _SqlToken("mark", "", 0, 0, -1)
+"""Stands before the first token and after the last."""
+
+
 def find_columns_and_tables(sql: str) -> tuple[tuple[str, ...] | None, tuple[tuple[str, int], ...]]:
     """The columns of a query as `yielded_columns` has them, and its bare tables, each with its position.
 
@@ -81,12 +85,11 @@ def find_columns_and_tables(sql: str) -> tuple[tuple[str, ...] | None, tuple[tup
 
 
 def _find_tables(tokens: Sequence[_SqlToken]) -> Iterator[tuple[str, int]]:
-    own = {name.casefold() for name in _own_names(tokens)}
-    for index, token in enumerate(tokens[:-1]):
-        table, after = tokens[index + 1], tokens[index + 2] if index + 2 < len(tokens) else None
+    own = {*map(str.casefold, _own_names(tokens))}
+    for index, (token, table, after) in enumerate(zip(tokens, tokens[1:], [*tokens[2:], _NO_TOKEN], strict=False)):
         if token.keyword not in ("FROM", "JOIN") or table.kind != "name" or table.keyword in ("LATERAL", *_QUERY):
             continue
-        if after and (after.text in (".", "(") or (after.kind == "expression" and after.position == _end(table))):
+        if after.text in (".", "(") or (after.kind == "expression" and after.position == _end(table)):
             continue
         if _belongs_to_query(tokens, index) and table.name.casefold() not in own:
             yield table.name, table.position
@@ -106,11 +109,12 @@ def yielded_columns(sql: str) -> tuple[str, ...] | None:
 def _find_columns(sql: str, tokens: Sequence[_SqlToken]) -> tuple[str, ...] | None:
     if "{%" in sql or "|>" in sql:
         return None
-    begin = next((i for i, each in enumerate(tokens) if each.keyword == "SELECT" and not each.depth), None)
-    if begin is None or any(not each.depth and each.keyword in _SETS for each in tokens[:begin]):
+    keywords = [each.keyword if not each.depth else "" for each in tokens]
+    begin = keywords.index("SELECT") if "SELECT" in keywords else None
+    if begin is None or not _SETS.isdisjoint(keywords[:begin]):
         return None
     names = [_name(item) for item in _items(tokens[begin + 1 :])]
-    return tuple(name for name in names if name) if names and all(names) else None
+    return tuple(filter(None, names)) if all(names) else None
 
 
 def find_excess_nesting(sql: str) -> int | None:
@@ -181,42 +185,36 @@ def _belongs_to_query(tokens: Sequence[_SqlToken], index: int) -> bool:
 def _items(tokens: Sequence[_SqlToken]) -> Iterator[list[_SqlToken]]:
     """The items of a select list, which ends with the clause after it."""
     item: list[_SqlToken] = []
-    for before, token in pairwise([_START, *tokens]):
+    for before, token in pairwise([_NO_TOKEN, *tokens]):
         if not token.depth:
-            named = before.keyword == "AS" or before.text == "."
-            if token.text == ";" or (token.keyword in _ENDS and not named and before.keyword != "DISTINCT"):
+            is_name = before.keyword in ("AS", "DISTINCT") or before.text == "."
+            if token.text == ";" or (token.keyword in _ENDS and not is_name):
                 break
             if token.text == ",":
                 yield item
                 item = []
                 continue
-            if before is _START and token.keyword in ("DISTINCT", "ALL"):
+            if before is _NO_TOKEN and token.keyword in ("DISTINCT", "ALL"):
                 continue
         item.append(token)
     yield item
-
-
-_START: Final = _SqlToken("mark", "", 0, 0, -1)
 
 
 def _name(item: Sequence[_SqlToken]) -> str | None:
     """The name of one column; None where Spark makes one up, or several."""
     if not item:
         return None
-    last = item[-1]
+    before, last = [_NO_TOKEN, *item][-2:]
+    is_column = _is_path(item[:-1])
     if last.kind == "expression":
         found = _COLUMN.fullmatch(last.text)
-        return found[1] if found and (len(item) == 1 or _is_path(item[:-1])) else None
-    if last.kind != "name":
-        return None
-    before = item[-2] if len(item) > 1 else _START
-    if before.keyword == "AS" or before.text == ")" or (before.text == "." and _is_path(item[:-1])) or len(item) == 1:
-        return last.name
-    return None
+        return found[1] if found and is_column else None
+    is_named = is_column or before.keyword == "AS" or before.text == ")"
+    return last.name if last.kind == "name" and is_named else None
 
 
 def _is_path(tokens: Sequence[_SqlToken]) -> bool:
-    """Whether these are names that end with a dot each: ``a.b.``."""
+    """Whether these are names that end with a dot each, ``a.b.``, or none."""
     return len(tokens) % 2 == 0 and all(
         name.kind == "name" and dot.text == "." for name, dot in zip(tokens[::2], tokens[1::2], strict=True)
     )
@@ -373,16 +371,19 @@ def executable_form(normal: str) -> str:
     )
 
 
+_NO_MATCH: Final = next(re.finditer("", ""))
+"""Stands before the first word and after the last."""
+
+
 def _words(sql: str) -> Iterator[str]:
     """The words, each with the blank before it."""
     everything = list(_TOKEN.finditer(sql))
     places = [place for place, match in enumerate(everything) if _is_significant(match)]
     found = [everything[place] for place in places]
-    for index, match in enumerate(found):
-        before = found[index - 1] if index else None
-        after = found[index + 1] if index + 1 < len(found) else None
+    around = zip([_NO_MATCH, *found], found, [*found[1:], _NO_MATCH], strict=False)
+    for index, (before, match, after) in enumerate(around):
         between = everything[places[index - 1] + 1 : places[index]] if index else []
-        yield "" if before is None or _forms_one_word(before, match, between) else " "
+        yield "" if before is _NO_MATCH or _forms_one_word(before, match, between) else " "
         yield _word(match, before, after)
 
 
@@ -394,7 +395,7 @@ def _forms_one_word(before: re.Match[str], match: re.Match[str], between: Sequen
     return rendered and before[0] not in _APART and match[0] not in _APART
 
 
-def _word(match: re.Match[str], before: re.Match[str] | None, after: re.Match[str] | None) -> str:
+def _word(match: re.Match[str], before: re.Match[str], after: re.Match[str]) -> str:
     match match.lastgroup:
         case "name":
             return _normalize_name(match[0], before, after)
@@ -415,25 +416,21 @@ def _is_significant(match: re.Match[str]) -> bool:
     return match.lastgroup not in ("blank", "unseen") and (match.lastgroup != "comment" or "{" in match[0])
 
 
-def _normalize_name(word: str, before: re.Match[str] | None, after: re.Match[str] | None) -> str:
+def _normalize_name(word: str, before: re.Match[str], after: re.Match[str]) -> str:
     capitals = word.upper()
-    if before is not None and before[0] == ".":
+    if before[0] == ".":
         return word  # a column or a field, whatever it is called
-    if capitals in _KEYWORDS or (after is not None and after[0] == "("):
+    if capitals in _KEYWORDS or after[0] == "(":
         return capitals
-    kind, last = (before.lastgroup, before[0]) if before is not None else ("", "")
-    if capitals in _UNITS and (kind == "text" or last[:1].isdigit()):
-        return capitals
-    if capitals in _TYPES and last.upper() == "AS" and after is not None and after[0] == ")":
-        return capitals
-    return word
+    is_unit = capitals in _UNITS and (before.lastgroup == "text" or before[0][:1].isdigit())
+    is_type = capitals in _TYPES and before[0].upper() == "AS" and after[0] == ")"
+    return capitals if is_unit or is_type else word
 
 
-def _strip_backquotes(quoted: str, after: re.Match[str] | None) -> str:
+def _strip_backquotes(quoted: str, after: re.Match[str]) -> str:
     """A name without its backquotes, unless it would be something else without."""
     name = quoted.strip("`")
-    called = after is not None and after[0] == "("
-    return name if _PLAIN.fullmatch(name) and not called and name.upper() not in _NOT_BARE else quoted
+    return name if _PLAIN.fullmatch(name) and after[0] != "(" and name.upper() not in _NOT_BARE else quoted
 
 
 def _normalize_quotes(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -157,42 +157,43 @@ _OTHER_LANGUAGES: Final = re.compile(
 """What stands behind the word for a password in languages other than English."""
 _PORTS: Final = re.compile(r"[0-9]+(?::[0-9]+)?(?:/\w+)?")
 
+SignedPattern = tuple[tuple[str, ...], re.Pattern[str]]
+"""Texts of which one must be there for the pattern to match, and the pattern; looking for them is much faster."""
+_NAMED: Final[tuple[SignedPattern, ...]] = (
+    (("</",), _XML),
+    (("</",), _XML_PROPERTY),
+    (("alue", "VALUE"), _NAME_AND_VALUE),
+    ((", ", "','", '","'), _PAIR),
+    (("|", ">"), _YAML_BLOCK),
+)
+"""Patterns of a name and a value."""
+_PLACED: Final[tuple[SignedPattern, ...]] = (
+    ((" -",), _PASS_OF_OPENSSL),
+    ((":", "=", "："), _OTHER_LANGUAGES),  # noqa: RUF001  as it is typed in Chinese
+    (("password",), _NETRC),
+    ((":",), _PGPASS),
+    (("ookie", "OOKIE"), _COOKIE),
+    (("auth",), _DOCKER),
+)
+"""Patterns of a value alone."""
+_IN_COMMANDS: Final[tuple[SignedPattern, ...]] = (((" -",), _COMMAND),)
+
+
+def find_signed(patterns: Iterable[SignedPattern], text: str) -> Iterator[re.Match[str]]:
+    """The matches of patterns in a text, each searched for only where the text has one of its signs."""
+    for signs, pattern in patterns:
+        if any(sign in text for sign in signs):
+            yield from pattern.finditer(text)
+
 
 def find_placed_credentials(text: str) -> Iterator[Span]:
-    """Where the text holds credentials by the places that they stand in; they may overlap."""
-    yield from (
-        _value(found) for pattern in _patterns_for(text) for found in pattern.finditer(text) if _is_named(found)
-    )
+    """Where the text may hold credentials by the places that they stand in; they may overlap."""
+    yield from (_value(found) for found in find_signed(_NAMED, text) if _is_named(found))
+    yield from (found.span("value") for found in find_signed(_PLACED, text))
     if "\n" in text or text[:1] not in "{[(<":
         yield from (found.span("value") for found in _YAML_WORDS.finditer(text) if is_password(found["name"]))
-    if " -" in text:
-        for found in _COMMAND.finditer(text):
-            start, end = found.span(found.lastgroup or 0)
-            if not _PORTS.fullmatch(text, start, end):
-                yield start, end
-        yield from (found.span("value") for found in _PASS_OF_OPENSSL.finditer(text))
-    if ":" in text or "=" in text or "：" in text:  # noqa: RUF001  as it is typed in Chinese
-        yield from (each.span("value") for each in _OTHER_LANGUAGES.finditer(text) if not is_hidden(each["value"]))
-    if "password" in text:
-        yield from (found.span("value") for found in _NETRC.finditer(text))
-    if text.count(":") >= 4:  # noqa: PLR2004  as a line of .pgpass has
-        yield from (found.span("value") for found in _PGPASS.finditer(text))
-    if "ookie" in text or "OOKIE" in text:
-        yield from (found.span("value") for found in _COOKIE.finditer(text))
-    if "auth" in text:
-        yield from (found.span("value") for found in _DOCKER.finditer(text))
-
-
-def _patterns_for(text: str) -> Iterator[re.Pattern[str]]:
-    """The patterns with a name that can match in the text."""
-    if "</" in text:
-        yield from (_XML, _XML_PROPERTY)
-    if "alue" in text or "VALUE" in text:
-        yield _NAME_AND_VALUE
-    if ", " in text or "','" in text or '","' in text:
-        yield _PAIR
-    if "|" in text or ">" in text:
-        yield _YAML_BLOCK
+    options = (found.span(found.lastgroup or 0) for found in find_signed(_IN_COMMANDS, text))
+    yield from (span for span in options if not _PORTS.fullmatch(text, *span))
 
 
 def _value(found: re.Match[str]) -> Span:

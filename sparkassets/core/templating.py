@@ -298,7 +298,7 @@ class _TemplateChecker:
         """Faults of names: unknown names, names of the run that are set again, and objects used without a member."""
         names = list(self.template.find(nodes.Name))
         unknown = self._unknown_names(names)
-        with_member = {id(node.node) for node in self.template.members if member_of(node)}
+        with_member = self._nodes_with_members()
         for node in names:
             name = node.name
             if node.ctx != "load" and name in NAMES:
@@ -372,17 +372,23 @@ class _TemplateChecker:
             yield self._fault(node, member, *wrong[1:])
 
     def named_members(self) -> Iterator[NamedMember]:
-        """The members of which the asset decides whether they exist."""
-        with_member = {id(node.node) for node in self.template.members if member_of(node)}
-        for name in self.template.find(nodes.Name):
-            if name.name == "outlets" and name.ctx == "load" and id(name) not in with_member:
-                yield NamedMember(("outlets",), *self.template.place(name, "outlets"))
+        """The members of which the asset decides whether they exist, and `outlets` without a member."""
+        yield from self._bare_outlets()
         listing = {id(call.node): call for call in self.template.find(nodes.Call) if lists_columns(call)}
         for node in self.template.members:
             member = member_of(node)
             if member is not None and not _leaves_sandbox(node, member) and (owner := _owner_of(node)):
                 left_out = _texts(listing[id(node)].args) if id(node) in listing else [member]
                 yield from (NamedMember((*owner, each), *self.template.place(node, each)) for each in left_out)
+
+    def _bare_outlets(self) -> Iterator[NamedMember]:
+        with_member = self._nodes_with_members()
+        for name in self.template.find(nodes.Name):
+            if name.name == "outlets" and name.ctx == "load" and id(name) not in with_member:
+                yield NamedMember(("outlets",), *self.template.place(name, "outlets"))
+
+    def _nodes_with_members(self) -> set[int]:
+        return {id(node.node) for node in self.template.members if member_of(node)}
 
     def _fault(self, node: nodes.Node, word: str, message: str, hint: str | None = None) -> TextFault:
         line, column = self.template.place(node, word)

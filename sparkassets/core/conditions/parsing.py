@@ -25,7 +25,9 @@ TimetableParser = Callable[[str | Mapping[str, object]], Timetable]
 
 MOST_NESTED: Final = 100
 
-_JOINTS: Final = ("any", "all", "uri", "without")
+_KEYS_BESIDE: Final[Mapping[str, Sequence[str]]] = {"any": (), "all": (), "uri": (), "without": ("for",)}
+"""The kinds of a condition's maps that are no times, each with the keys that may stand beside it."""
+_ALL_KINDS: Final = _KEYS_BESIDE.keys() | KINDS.keys()
 
 _TOKEN: Final = re.compile(
     rf"\s*(?:(?P<mark>[&|()])|\{{\s*uri:\s*(?P<identity>[^{{}}\s]*)\s*\}}"
@@ -208,21 +210,21 @@ class _ConditionReader:
 
 def _check_keys(value: Mapping[str, object], path: KeyPath) -> None:
     """Refuses a map that is no time."""
-    kinds = [key for key in value if key in _JOINTS or key in KINDS]
+    kinds = [*filter(_ALL_KINDS.__contains__, value)]
     if not kinds:
         message = f"unknown keys in a condition: {', '.join(map(str, value))}" if value else "this map is empty"
         raise ConditionError(message, hint=_MAP_HINT, path=path)
     if len(kinds) > 1:
         message = f"{listing(map(repr, kinds), last='and')} exclude each other in a condition"
         raise ConditionError(message, hint=_MAP_HINT, path=(*path, kinds[1]), at_key=True)
-    beside = next((key for key in value if key not in (*_JOINTS, *(["for"] if kinds == ["without"] else []))), None)
-    if kinds[0] in _JOINTS and (other := beside) is not None:
-        message = f"unknown key {other!r} beside {kinds[0]!r} in a condition"
-        raise ConditionError(message, hint=_MAP_HINT, path=(*path, other), at_key=True)
-    if kinds == ["without"]:
+    kind = kinds[0]
+    if others := [key for key in value if key not in (kind, *_KEYS_BESIDE.get(kind, value))]:
+        message = f"unknown key {others[0]!r} beside {kind!r} in a condition"
+        raise ConditionError(message, hint=_MAP_HINT, path=(*path, others[0]), at_key=True)
+    if kind == "without":
         message = "expected {without: <asset>, for: <duration>}"
         raise ConditionError(message, hint="write {without: orders, for: 1d}", path=path)
-    if kinds == ["uri"]:
+    if kind == "uri":
         raise ConditionError(f"'uri' of a condition is {show_value(value['uri'])}; expected text", path=(*path, "uri"))
 
 
@@ -259,23 +261,21 @@ class _ConditionTextParser:
         token = self._peek()
         if token is None:
             self._fail(f"expected {_OPERAND} at the end of the condition", position=len(self.text))
-        if token["mark"] == "(":
+        kind = token.lastgroup or ""
+        text, start = token[kind], token.start(kind)
+        if text == "(":
             return self._parse_group(token)
-        for kind in ("uri", "identity"):
-            if token[kind] is not None:
-                self.position = token.end()
-                return self.reader.uri_leaf(token[kind], self.path, position=token.start(kind))
-        for kind in ("preset", "cron", "map"):
-            if token[kind] is not None:
-                self.position = token.end()
-                value, text, start = self._time(token, kind), token[kind], token.start(kind)
-                if isinstance(value, Mapping) and "without" in value:
-                    return self.reader.read_or_report(value, self.path)
-                return self.reader.time_leaf(value, self.path, text=text, position=start)
-        if not token["name"] or token["name"] in _WORDS:
+        if kind not in ("preset", "cron", "map", "uri", "identity", "name") or text in _WORDS:
             self._refuse_operand(token)
         self.position = token.end()
-        return UpdateLeaf(token["name"])
+        if kind == "name":
+            return UpdateLeaf(text)
+        if kind in ("uri", "identity"):
+            return self.reader.uri_leaf(text, self.path, position=start)
+        value = self._time(token, kind)
+        if isinstance(value, Mapping) and "without" in value:
+            return self.reader.read_or_report(value, self.path)
+        return self.reader.time_leaf(value, self.path, text=text, position=start)
 
     def _time(self, token: re.Match[str], kind: str) -> str | Mapping[str, object]:
         """The time as text or map, from which the clock makes a timetable."""

@@ -168,6 +168,11 @@ class ConditionResult(Generic[T]):
     children: tuple[ConditionResult[T], ...] = ()
     never_decidable: T | None = None
 
+    @property
+    def true_or_undecidable(self) -> T:
+        """What keeps nothing from being true under ``&``."""
+        return self.value if self.never_decidable is None else self.value | self.never_decidable
+
     def leaves(self) -> Iterator[tuple[UpdateLeaf | TimeLeaf, T]]:
         """The leaves with their truth, from left to right."""
         if isinstance(self.node, UpdateLeaf | TimeLeaf):
@@ -212,17 +217,13 @@ def evaluate_condition(
             return ConditionResult(condition, truth(condition), (), void(condition) if void is not None else None)
         case AllOf(parts):
             children = tuple(evaluate_condition(part, truth, void) for part in parts)
-            asked = (
-                child.value if child.never_decidable is None else child.value | child.never_decidable
-                for child in children
-            )
+            asked = reduce(and_, (child.true_or_undecidable for child in children))
             some = reduce(or_, (child.value for child in children))
-            return ConditionResult(condition, reduce(and_, asked) & some, children, _void_of_children(children))
+            return ConditionResult(condition, asked & some, children, _void_of_children(children))
         case AnyOf(choices):
             children = tuple(evaluate_condition(choice, truth, void) for choice in choices)
-            return ConditionResult(
-                condition, reduce(or_, (child.value for child in children)), children, _void_of_children(children)
-            )
+            some = reduce(or_, (child.value for child in children))
+            return ConditionResult(condition, some, children, _void_of_children(children))
 
 
 def _void_of_children(children: tuple[ConditionResult[T], ...]) -> T | None:

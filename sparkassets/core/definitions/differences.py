@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import unified_diff
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final
 
 from sparkassets.core.definitions.definition import VALUES, AssetDefinition
@@ -79,24 +79,20 @@ def _laid_out(found: Sequence[str]) -> Iterator[str]:
     A line begins only outside calls, so each open bracket is remembered with whether a query stands in it. The AND of
     ``BETWEEN … AND`` begins no line.
     """
-    line, before = "", ""
+    line = ""
     around: list[bool] = []  # of each bracket that is open, whether a query is in it
     between = False
-    for index, word in enumerate(found):
-        query = all(around)
-        breaks, far = _break(word, before, query=query, between=between)
+    for before, word, after in zip(["", *found], found, [*found[1:], ""], strict=False):
+        breaks, far = _break(word, before, query=all(around), between=between)
         if breaks:
             yield line
             line = " " * (2 * len(around) + far)
-        blank = line.strip() and word not in ").,;]" and before not in (".", "[") and not _calls(word, before)
-        line += (" " if blank and before != "(" else "") + word
-        after = found[index + 1] if index + 1 < len(found) else ""
+        line += (" " if line.strip() and _is_spaced(word, before) else "") + word
         if word in ("(", "["):
             around.append(after in ("SELECT", "WITH", "("))
         elif word in (")", "]") and around:
             around.pop()
         between = word == "BETWEEN" or (between and word != "AND")
-        before = word
     yield line
 
 
@@ -114,15 +110,18 @@ def _break(word: str, before: str, *, query: bool, between: bool) -> tuple[bool,
     return word in ("AND", "OR") and not between, 1
 
 
-def _calls(word: str, before: str) -> bool:
-    """Whether the word is a bracket that follows a function's name, as in ``count(``, so that no blank precedes it."""
-    return (
+def _is_spaced(word: str, before: str) -> bool:
+    """Whether a blank stands before the word; none before a bracket that follows a function's name, as ``count(``."""
+    if word in ").,;]" or before in (".", "[", "("):
+        return False
+    is_call = (
         word in ("(", "[")
         and bool(before)
         and before not in _CLAUSES | _TIGHT
         and (before[-1].isalnum() or before[-1] == "_")
         and before not in ("AS", "IN", "AND", "OR", "NOT", "ON", "OVER", "FILTER", "BY", "USING", "EXISTS", "JOIN")
     )
+    return not is_call
 
 
 _AGGREGATES_SPELLED: Final = """
@@ -202,33 +201,40 @@ def _find_query_effect(
     was: Sequence[str], now: Sequence[str], touched_tables: Mapping[str, frozenset[str]]
 ) -> ColumnEffect:
     """The columns of one SELECT that its change affects, or that of the columns of CTEs that it reads."""
-    read_names = {word.strip("`").casefold() for word in (*was, *now)}
+    read_names = _names_in((*was, *now))
     upstream = frozenset[str]().union(*(columns for name, columns in touched_tables.items() if name in read_names))
-    if was == now and not upstream:
-        return ColumnEffect()
-    if upstream and (_WIDE & {*was, *now} or "*" in _stars(was) or "*" in _stars(now)):
+    if upstream and (_reads_all_columns(was) or _reads_all_columns(now)):
         return UNKNOWN_EFFECT
     if was == now and not upstream & read_names:
         return ColumnEffect()
     old, new = _parse_select(was), _parse_select(now)
     if old is None or new is None or old.around != new.around:
         return UNKNOWN_EFFECT
+    return _compare_select_lists(old, new, upstream)
+
+
+def _compare_select_lists(old: _SelectQuery, new: _SelectQuery, upstream: frozenset[str]) -> ColumnEffect:
+    """The columns whose items differ, or mention a column of ``upstream``."""
     added, removed = _names_without(new.items, old.items), _names_without(old.items, new.items)
     common = _names_without(new.items, added)
     if _names_without(old.items, removed) != common:
         return UNKNOWN_EFFECT
     edited = tuple(name for name in common if old.items[name] != new.items[name])
-    changed = tuple(name for name in common if name in edited or _mentions(new.items[name], upstream))
-    kept = [new.items[name] for name in _names_without(common, changed)]
-    rewritten = [*(old.items[name] for name in removed + edited), *(new.items[name] for name in added + edited)]
-    touched = [*rewritten, *(new.items[name] for name in _names_without(changed, edited))]
+    changed = tuple(name for name in common if name in edited or upstream & _names_in(new.items[name]))
+    kept = new.list_items(_names_without(common, changed))
+    rewritten = [*old.list_items(removed + edited), *new.list_items(added + edited)]
+    touched = [*rewritten, *new.list_items(_names_without(changed, edited))]
     names = {*added, *removed, *changed, *upstream}
     is_alone = _can_change_alone(touched, kept, names, new) and _keeps_aggregation(rewritten, kept, new)
     return ColumnEffect(added, removed, changed) if is_alone else UNKNOWN_EFFECT
 
 
-def _mentions(item: Sequence[str], names: Collection[str]) -> bool:
-    return any(word.strip("`").casefold() in names for word in item)
+def _names_in(found: Iterable[str]) -> set[str]:
+    return {word.strip("`").casefold() for word in found}
+
+
+def _reads_all_columns(found: Sequence[str]) -> bool:
+    return bool(_WIDE & {*found}) or "*" in _stars(found)
 
 
 def _names_without(names: Iterable[str], others: Collection[str]) -> tuple[str, ...]:
@@ -253,6 +259,10 @@ class _SelectQuery:
         """The words outside the SELECT list."""
         return self.before, self.after
 
+    def list_items(self, names: Iterable[str]) -> list[tuple[str, ...]]:
+        """The words of the items of these columns."""
+        return [self.items[name] for name in names]
+
 
 def _parse_select(found: Sequence[str]) -> _SelectQuery | None:
     """A query in words; None if it is not one plain SELECT, or the names of its columns are uncertain."""
@@ -265,8 +275,8 @@ def _parse_select(found: Sequence[str]) -> _SelectQuery | None:
     begin = outer.index("SELECT") + 1
     end = next((place for place in range(begin, len(outer)) if outer[place] in _AFTER), len(outer))
     items = list(_split_items(found[begin:end], outer[begin:end]))
-    keys = [name.casefold() for name in names]
-    if len(items) != len(keys) or len({*keys}) != len(keys):
+    keys = [*map(str.casefold, names)]
+    if not len(items) == len(keys) == len({*keys}):
         return None
     return _SelectQuery(dict(zip(keys, items, strict=True)), tuple(found[:begin]), tuple(found[end:]))
 
@@ -298,10 +308,10 @@ def _can_change_alone(
 
     They must not be used elsewhere by one of ``names`` or by position, nor be what GROUP BY ALL groups by.
     """
-    if any(not _is_scalar(item) for item in touched):
+    if not all(map(_is_scalar, touched)):
         return False
-    elsewhere = {word.strip("`").casefold() for item in (*kept, query.after) for word in item}
-    if elsewhere & {*names} or any(word.isdigit() for word in _possible_positions(query.after)):
+    elsewhere = _names_in(chain(*kept, query.after))
+    if elsewhere & {*names} or any(map(str.isdigit, _possible_positions(query.after))):
         return False
     are_groups = [not _aggregates_rows(item) or "OVER" in item for item in touched]
     return not (_groups_rows(query) and "ALL" in query.after and any(are_groups))
@@ -355,21 +365,28 @@ def find_columns_read(template: str, inlet: str) -> frozenset[str] | None:
     True
     """
     found = words(normal_form(template))
-    if "{%" in template or "|>" in template or _WIDE & {*found} or "*" in _stars(found):
+    if "{%" in template or "|>" in template or _reads_all_columns(found):
         return None
     named: set[str] = set()
     for before, word in zip(["", *found], found, strict=False):
         if "{{" in word:
-            match = _COLUMN.fullmatch(word)
-            if match is None and re.search(rf"\b{re.escape(inlet)}\b", word):
+            columns = _columns_in_expression(word, before, inlet)
+            if columns is None:
                 return None
-            column = (match[3] or match[4]) if match else None
-            if match and match[2] == inlet and column is None and before not in ("FROM", "JOIN", ","):
-                return None
-            named.update([column.casefold()] if column else [])
+            named |= columns
         elif _NAME.match(word) or word[0] == "`":
             named.add(word.strip("`").casefold())
     return frozenset(named)
+
+
+def _columns_in_expression(expression: str, before: str, inlet: str) -> set[str] | None:
+    """The columns that an expression of Jinja names; None where it may stand for any of the inlet's."""
+    match = _COLUMN.fullmatch(expression)
+    if match is None:
+        return None if re.search(rf"\b{re.escape(inlet)}\b", expression) else set()
+    if column := match[3] or match[4]:
+        return {column.casefold()}
+    return None if match[2] == inlet and before not in ("FROM", "JOIN", ",") else set()
 
 
 def _stars(found: Sequence[str]) -> Counter[str]:

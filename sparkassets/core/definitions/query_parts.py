@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
+from itertools import product
 from typing import Final
 
 from sparkassets.core.definitions.definition import AssetDefinition
@@ -57,8 +58,8 @@ def split_query(text: str) -> QueryParts | None:
     if not text or any(each in text for each in _BLOCKS):
         return None
     found, tables = words(text), dict[str, CommonTable]()
-    place = 0
-    while found[place : place + 1] == (["WITH"] if not tables else [","]):
+    place, lead = 0, "WITH"
+    while found[place : place + 1] == [lead]:
         name_place = place + 1
         columns_end = _skip_brackets(found, name_place + 1)
         query_end = _skip_brackets(found, columns_end + 1)
@@ -68,7 +69,7 @@ def split_query(text: str) -> QueryParts | None:
         if name in tables or name == "recursive":
             return None
         tables[name] = CommonTable(tuple(found[name_place + 1 : columns_end]), query)
-        place = query_end
+        place, lead = query_end, ","
     parts = QueryParts(tables, tuple(found[place:]))
     return None if _reads_later_table(parts) else parts
 
@@ -163,26 +164,23 @@ def _find_references(found: Words, names: Collection[str]) -> list[int] | None:
     elsewhere ``x`` would be a column with fields.
     """
     scopes = _NameScopes()
-    references, qualifiers = list[int](), list[tuple[int, int]]()
+    references, qualifiers = list[int](), list[tuple[str, int]]()
     readers = set[tuple[int, str]]()
-    for place, word in enumerate(found):
-        before, after = found[place - 1] if place else "", found[place + 1] if place + 1 < len(found) else ""
+    for place, (before, word, after) in enumerate(zip(("", *found), found, (*found[1:], ""), strict=False)):
         scope = scopes.enter(word, after)
         name = _normalize_name(word)
         if name not in names or before == ".":
             continue
         references.append(place)
         if after == ".":
-            qualifiers.append((place, scope))
+            qualifiers.append((name, scope))
         elif before in ("FROM", "JOIN") and found[max(0, place - 2)] != "DISTINCT" and scopes.holds_query(scope):
             readers.add((scope, name))
         else:
             return None
-    is_certain = all(
-        any((each, _normalize_name(found[place])) in readers for each in scopes.around(scope))
-        for place, scope in qualifiers
-    )
-    return references if is_certain else None
+    if any(readers.isdisjoint(product(scopes.around(scope), [name])) for name, scope in qualifiers):
+        return None
+    return references
 
 
 class _NameScopes:

@@ -165,14 +165,10 @@ class _QuerySource:
     def problem(self, fault: TextFault) -> SpecProblem:
         """The problem at its line; at its column, too, where the line as written shows it."""
         template_line = fault.line + self._leading_lines if self._has_same_lines else 1
-        line = self._lines[template_line - 1] if template_line <= len(self._lines) else ""
-        rendered = self._rendered[fault.line - 1] if fault.line <= len(self._rendered) else ""
+        line, rendered = _find_line(self._lines, template_line), _find_line(self._rendered, fault.line)
         end = fault.column - 1 + fault.width
-        indent_of_line = (
-            len(line) - len(line.lstrip())
-            if self._leading_lines + 1 == template_line and line.lstrip() == rendered
-            else 0
-        )
+        is_first_line = self._leading_lines + 1 == template_line and line.lstrip() == rendered
+        indent_of_line = len(line) - len(line.lstrip()) if is_first_line else 0
         word = rendered[fault.column - 1 : end]
         if self._has_same_lines and line[indent_of_line : indent_of_line + end] == rendered[:end]:
             column, width = fault.column + indent_of_line, fault.width
@@ -191,6 +187,10 @@ class _QuerySource:
             if match := re.search(rf"(?<![\w`]){re.escape(name)}(?!\w)", line):
                 return TextFault(number, match.start() + 1, len(name), "")
         return TextFault(1, 1, 1, "")
+
+
+def _find_line(lines: Sequence[str], number: int) -> str:
+    return lines[number - 1] if number <= len(lines) else ""
 
 
 # --------------------------------------------------------------------- columns
@@ -231,14 +231,13 @@ class _KnownNames:
     def explain_unknown(self, node: exp.Column) -> tuple[str, str, Iterable[str]] | None:
         """The name that is not known, why nothing has it, and those that may be meant; None where something may."""
         name, qualifier = node.name, node.table.casefold()
-        if not name or isinstance(node.this, exp.Star) or any(mark in name for mark in MARKS):
+        is_column = name and not isinstance(node.this, exp.Star) and not node.args.get("db")
+        if not is_column or any(mark in name for mark in MARKS):
             return None
         if not qualifier:
             is_known = name.casefold() in self.unqualified
             message = f"none of the query's inputs has a column {name!r}"
             return None if is_known else (name, message, self.columns.values())
-        if node.args.get("db"):
-            return None
         if qualifier not in self.unqualified | _NAMESPACES:
             return node.table, f"unknown table or alias {node.table!r}", self.by_qualifier
         owner_columns = self.by_qualifier.get(qualifier)

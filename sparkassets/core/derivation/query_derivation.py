@@ -351,14 +351,18 @@ class _SelectDerivation:
         owner = next((rows for rows in self.sources.values() if rows.columns_named(name)), None)
         if owner is not None:
             return _column_uses(owner, name)
-        open_sources = [rows for rows in self.sources.values() if rows.columns is None]
-        if len(open_sources) > 1:
+        if len(self._open_sources) > 1:
             raise UncertainDerivation
         item = self.items.get(name.casefold())
-        uses = _column_uses(open_sources[0], name) if open_sources else item
+        uses = _column_uses(self._open_sources[0], name) if self._open_sources else item
         if uses is None or (name.casefold() in self.items and uses != item):
             raise UncertainDerivation
         return uses
+
+    @property
+    def _open_sources(self) -> list[_RowSource]:
+        """The sources whose columns are unknown."""
+        return [rows for rows in self.sources.values() if rows.columns is None]
 
     def _using_column_uses(self, name: str) -> ColumnUses:
         """The uses of a column of USING: it comes from every source that has it."""
@@ -367,7 +371,7 @@ class _SelectDerivation:
             for rows in self.sources.values()
             if rows.columns is None or rows.columns_named(name)
         ]
-        if len(self.sources) > 2 and any(rows.columns is None for rows in self.sources.values()):  # noqa: PLR2004
+        if len(self.sources) > 2 and self._open_sources:  # noqa: PLR2004
             raise UncertainDerivation  # one of them may not have it
         return frozenset(use for uses in uses_by_source for use in uses)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, reduce
+from itertools import zip_longest
 from operator import and_, or_, sub
 
 from sparkassets.core.partitions.range_set import RangeSet
@@ -94,12 +95,15 @@ class PartitionSet(LiftedValue[RangeSet]):
         by_time_alone = [each for each in nonempty if not each.apart]
         remaining = [each for each in nonempty if each.apart]
         if by_time_alone:
-            time = RangeSet.union([each.time for each in by_time_alone])
-            remaining.append(next((each for each in by_time_alone if each.time is time), None) or cls(time))
+            remaining.append(cls._union_of_times(by_time_alone))
         while len(remaining) > 1:  # in pairs, so that an item is copied only as often as the logarithm of their number
-            pairs = zip(remaining[::2], remaining[1::2], strict=False)
-            remaining = [a | b for a, b in pairs] + (remaining[-1:] if len(remaining) % 2 else [])
-        return remaining[0] if remaining else NOTHING
+            remaining = [a | b for a, b in zip_longest(remaining[::2], remaining[1::2], fillvalue=NOTHING)]
+        return remaining[0]
+
+    @classmethod
+    def _union_of_times(cls, sets: Sequence[PartitionSet]) -> PartitionSet:
+        time = RangeSet.union([each.time for each in sets])
+        return next((each for each in sets if each.time is time), None) or cls(time)
 
     # ----------------------------------------------------------------- questions
 

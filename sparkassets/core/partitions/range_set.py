@@ -131,26 +131,7 @@ class RangeSet:
             return other
         if other._is_span_over(self) or self._equals(other):
             return self
-        few, many = (self, other) if len(self) <= len(other) else (other, self)
-        many_starts, many_ends, count = many.starts, many.ends, len(many)
-        starts: list[int] = []
-        ends: list[int] = []
-        i = 0  # the first of many that ends after the start of the range in hand
-        for start, end in few.pairs():
-            if many_ends[i] <= start:
-                i = bisect_right(many_ends, start, i + 1)
-                if i == count:
-                    break
-            if many_starts[i] >= end:
-                continue
-            starts.append(max(many_starts[i], start))
-            if many_ends[i] < end:
-                j = bisect_left(many_starts, end, i + 1)
-                ends += many_ends[i : j - 1]
-                starts += many_starts[i + 1 : j]
-                i = j - 1
-            ends.append(min(many_ends[i], end))
-        return RangeSet(tuple(starts), tuple(ends))
+        return _intersect(self, other) if len(self) <= len(other) else _intersect(other, self)
 
     def __sub__(self, other: RangeSet) -> RangeSet:
         if not self.starts or not other.starts:
@@ -169,29 +150,7 @@ class RangeSet:
             return other
         if self._is_span_over(other) or self._equals(other):
             return self
-        few, many = (self, other) if len(self) <= len(other) else (other, self)
-        many_starts, many_ends, count = many.starts, many.ends, len(many)
-        starts: list[int] = []
-        ends: list[int] = []
-        i = 0  # the first of many that is not copied or joined yet
-        for low, high in few.pairs():
-            if i < count and many_ends[i] < low:
-                j = bisect_left(many_ends, low, i + 1)
-                starts += many_starts[i:j]
-                ends += many_ends[i:j]
-                i = j
-            start, end = low, high
-            if ends and start <= ends[-1]:  # the joined range before reaches to here
-                start, end = starts.pop(), max(end, ends.pop())
-            if i < count and many_starts[i] <= end:
-                j = i + 1 if many_ends[i] >= end else bisect_right(many_starts, end, i + 1)
-                start, end = min(start, many_starts[i]), max(end, many_ends[j - 1])
-                i = j
-            starts.append(start)
-            ends.append(end)
-        starts += many_starts[i:]
-        ends += many_ends[i:]
-        return RangeSet(tuple(starts), tuple(ends))
+        return _unite(self, other) if len(self) <= len(other) else _unite(other, self)
 
     def _equals(self, other: RangeSet) -> bool:
         """Whether both are the same set; cheap where they are not, as comparing ends at the first difference."""
@@ -206,6 +165,55 @@ class RangeSet:
         starts, ends = (_PAST, *self.ends), (*self.starts, _FUTURE)
         low, high = int(starts[0] == ends[0]), len(starts) - int(starts[-1] == ends[-1])
         return RangeSet(starts[low:high], ends[low:high])
+
+
+def _intersect(few: RangeSet, many: RangeSet) -> RangeSet:
+    """The ranges of both; takes its time from ``few``."""
+    many_starts, many_ends, count = many.starts, many.ends, len(many)
+    starts: list[int] = []
+    ends: list[int] = []
+    i = 0  # the first of many that ends after the start of the range in hand
+    for start, end in few.pairs():
+        if many_ends[i] <= start:
+            i = bisect_right(many_ends, start, i + 1)
+            if i == count:
+                break
+        if many_starts[i] >= end:
+            continue
+        starts.append(max(many_starts[i], start))
+        if many_ends[i] < end:
+            j = bisect_left(many_starts, end, i + 1)
+            ends += many_ends[i : j - 1]
+            starts += many_starts[i + 1 : j]
+            i = j - 1
+        ends.append(min(many_ends[i], end))
+    return RangeSet(tuple(starts), tuple(ends))
+
+
+def _unite(few: RangeSet, many: RangeSet) -> RangeSet:
+    """The ranges of either; takes its time from ``few``."""
+    many_starts, many_ends, count = many.starts, many.ends, len(many)
+    starts: list[int] = []
+    ends: list[int] = []
+    i = 0  # the first of many that is not copied or joined yet
+    for low, high in few.pairs():
+        if i < count and many_ends[i] < low:
+            j = bisect_left(many_ends, low, i + 1)
+            starts += many_starts[i:j]
+            ends += many_ends[i:j]
+            i = j
+        start, end = low, high
+        if ends and start <= ends[-1]:  # the joined range before reaches to here
+            start, end = starts.pop(), max(end, ends.pop())
+        if i < count and many_starts[i] <= end:
+            j = i + 1 if many_ends[i] >= end else bisect_right(many_starts, end, i + 1)
+            start, end = min(start, many_starts[i]), max(end, many_ends[j - 1])
+            i = j
+        starts.append(start)
+        ends.append(end)
+    starts += many_starts[i:]
+    ends += many_ends[i:]
+    return RangeSet(tuple(starts), tuple(ends))
 
 
 _EMPTY = RangeSet()

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, time, timedelta
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain, pairwise, takewhile
 
 from sparkassets.core.partitions import (
     YEARS,
@@ -78,19 +78,17 @@ class PathPattern:
         if not text:
             raise PatternError("the path is empty")
         tokens = tuple(_tokens(text.rstrip("/") or "/", segments))
-        literal = 0
-        while literal < len(tokens) and _is_literal(tokens[literal]):
-            literal += 1
-        before = "".join(str(token) for token in tokens[:literal])
-        if literal == len(tokens):
+        literals = [*takewhile(_is_literal, tokens)]
+        before = "".join(map(str, literals))
+        if len(literals) == len(tokens):
             return cls(text, before, (), None)
         root, slash, rest = before.rpartition("/")
         if root.endswith(":/"):
             raise PatternError(f"the path {text!r} must name its bucket or container before any pattern")
-        relative = (*([rest] if rest else []), *tokens[literal:])
+        relative = (*filter(None, [rest]), *tokens[len(literals) :])
         _check_brackets(text, relative)
         named = {token.name: token for token in tokens if isinstance(token, SegmentField)}
-        found = tuple(named[name] for name in segments if name in named)
+        found = tuple(filter(None, map(named.get, segments)))
         return cls(text, root or slash or ".", relative, _one_field(tokens), found)
 
     @property
@@ -235,26 +233,32 @@ class PathPattern:
         form = _FORMATS[partition.precision]
         name = partition.column or (self.field.name if self.field else partition.name)
         key, write = partition.key(partition.floor(_SOME_DAY)), f"write {{{name}:{form}}}"
-        plain = ":" not in key
         if self.field is None:
             raise PatternError(
                 f"{self.text!r} does not identify the {partition.noun} of a {of}",
-                hint=f"write {{{name}}} in place of {key}, or {{{name}:{form}}}" if plain else write,
+                hint=f"write {{{name}}} in place of {key}, or {{{name}:{form}}}" if ":" not in key else write,
             )
         if self.field.name != name:
             raise PatternError(
                 f"the field {{{self.field.name}}} is not the partition's column {name!r}",
                 hint=f"write {{{name}}} instead, or 'column: {self.field.name}' in the partition",
             )
-        if not self.field.parts and not plain:
+        self._check_precision(self.field, partition, key=key, hint=write)
+
+    @staticmethod
+    def _check_precision(field: TimeField, partition: TimePartition, *, key: str, hint: str) -> None:
+        """Refuses a field whose text is not valid in file names, or fits several slots."""
+        is_valid_in_paths = ":" not in key
+        if not field.parts and not is_valid_in_paths:
             raise PatternError(
-                f"the field {{{name}}} stands for keys such as {key}, which are not valid in file names", hint=write
+                f"the field {{{field.name}}} stands for keys such as {key}, which are not valid in file names",
+                hint=hint,
             )
-        if not self.field.determines(partition.precision):
-            given = " ".join(f"%{letter}" for letter in self.field.directives) or "no directive"
+        if not field.determines(partition.precision):
+            given = " ".join(f"%{letter}" for letter in field.directives) or "no directive"
             raise PatternError(
-                f"the field {{{name}}} has {given}, which does not identify one {partition.noun}",
-                hint=f"{write}, or {{{name}}} for {key}" if plain else write,
+                f"the field {{{field.name}}} has {given}, which does not identify one {partition.noun}",
+                hint=f"{hint}, or {{{field.name}}} for {key}" if is_valid_in_paths else hint,
             )
 
     def check_segments(self, partitions: Sequence[SegmentPartition], *, of: str = "file") -> None:

@@ -68,6 +68,11 @@ class SqlValue(Protocol):
         """Its text, which is pasted."""
 
 
+def _refuse_escapes_of_values(texts_before: Iterable[str]) -> None:
+    if any((len(text) - len(text.rstrip("\\"))) % 2 for text in texts_before):
+        raise ValueInSqlError("a backslash before a value would escape its first character; write two backslashes")
+
+
 class PrintedValues:
     """The values that one rendering prints."""
 
@@ -151,8 +156,8 @@ class PrintedValues:
         if not touched and all(map(is_plain, values)):
             pieces[1::2] = values
             return f"{before}{''.join(pieces)}{quote if closed else ''}"
-        if not raw and any((len(piece) - len(piece.rstrip("\\"))) % 2 for piece in pieces[:-1:2]):
-            raise ValueInSqlError("a backslash before a value would escape its first character; write two backslashes")
+        if not raw:
+            _refuse_escapes_of_values(pieces[:-1:2])
         pieces[1::2] = map(text_literal, values)
         parts = [f"{before}{piece}{quote}" if at % 2 == 0 else piece for at, piece in enumerate(pieces) if piece]
         return parts[0] if len(parts) == 1 else f"concat({', '.join(parts)})"

@@ -247,15 +247,12 @@ class AssetBody:
         values = draft.at.document.variables
         text = self.sql.shown_form(values) if self.sql is not None else ""
         selects = {f"outlet {name}": digest(each.shown_form(values)) for name, each in self.outlets.items()}
-        macros = self.sql.macros.parts if self.sql is not None else {}
-        macros |= {part: each for sql in self.outlets.values() for part, each in sql.macros.parts.items()}
-        code = {**self.parts, **selects, **macros}
-        written_params = draft.keys.params
-        params = (
-            written_params
-            if isinstance(written_params, dict)
-            else {str(number): each for number, each in enumerate(written_params)}
-        )
+        code = {**self.parts, **selects}
+        for sql in filter(None, [self.sql, *self.outlets.values()]):
+            code |= sql.macros.parts
+        params = draft.keys.params
+        if not isinstance(params, dict):
+            params = {str(number): each for number, each in enumerate(params)}
         options = {**(write.parts() if write is not None else {}), **row_removing_rule_maps(draft.keys)}
         return AssetDefinition.build(text=text, code=code, params=params, options=options, variables=values)
 

@@ -18,6 +18,7 @@ from sparkassets.core.spec.project_models import NotifyMap
 from sparkassets.core.spec.schedule_models import DeadlineMap
 from sparkassets.core.spec.selection import select_assets
 from sparkassets.core.spec.time_bounds import TimeBounds
+from sparkassets.core.spec.value_kinds import one_or_more
 from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.timetables.parse import parse_timetable
@@ -163,8 +164,7 @@ def _compile_rule(
     at: DocumentPlace, keys: NotifyMap, project: ProjectDraft, modules: Mapping[str, ModuleSource]
 ) -> NotifyRule:
     """One notification rule; a rule without receivers, or with a URL in place of a variable's name, is a problem."""
-    on = (keys.on,) if isinstance(keys.on, str) else tuple(dict.fromkeys(keys.on))
-    to = (keys.to,) if isinstance(keys.to, str) else tuple(dict.fromkeys(keys.to or ()))
+    on, to = tuple(dict.fromkeys(one_or_more(keys.on))), tuple(dict.fromkeys(one_or_more(keys.to)))
     if not to and keys.python is None and "notify" not in at.document.failed:
         at.add_problem(
             "'notify' has no recipient",

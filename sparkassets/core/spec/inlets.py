@@ -24,7 +24,15 @@ from sparkassets.core.spec.asset_models import WriteMap
 from sparkassets.core.spec.bodies import AssetMention
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
 from sparkassets.core.spec.inlet_models import InletMap, ReadMap, RequireMap
-from sparkassets.core.spec.model import InletSpec, OnRemoved, PartitionRequirement, ReadAfter, ReadChanges, ReadMode
+from sparkassets.core.spec.model import (
+    InletSpec,
+    OnRemoved,
+    OnUpdate,
+    PartitionRequirement,
+    ReadAfter,
+    ReadChanges,
+    ReadMode,
+)
 from sparkassets.core.spec.outlets import refuse_reference
 from sparkassets.core.spec.partition_mappings import (
     DeclaredMapping,
@@ -175,9 +183,11 @@ def _explain_refusal(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[
     if refusal := refuse_reference(draft, name, assets.drafts):
         return refusal
     other = assets.drafts.get(name)
-    if other and other.shares_dataset(draft):
+    if other is None:
+        return None
+    if other.shares_dataset(draft):
         return _SAME_DATASET.format(draft.name, name, draft.uri), _OWN_HINT
-    if other and other.is_known_by_events and other.are_reliable("path", "table", "source", "write"):
+    if other.is_known_by_events and other.are_reliable("path", "table", "source", "write"):
         return f"{name!r} is known only by its events and cannot be read", (
             "to wait for it, list it under 'inlets' without reading it"
         )
@@ -212,10 +222,6 @@ class _InletCompiler:
         if not waits_only and not is_aligned and column is None:
             self._refuse_missing_partition_column(need, location)
         self._check_window(need)
-        if options.read and waits_only and self.draft.are_reliable("sql", "python"):
-            (self.at / "read").add_key_problem(
-                f"the options of {self.other.name!r} have no effect: the code does not read it"
-            )
         return InletSpec(
             name=self.other.name,
             uri=self.other.uri if view is None else view_identity(self.other.name, view),
@@ -223,8 +229,8 @@ class _InletCompiler:
             mapping=None if is_aligned else need.mapping,
             matches=need.matches,
             require=self._compile_require(need) if column is None else self._require_values(),
-            read=self._compile_read(),
-            on_update=options.on_update or ("ignore" if is_aligned or self._keeps_history(need) else "rerun"),
+            read=self._compile_read(waits_only=waits_only),
+            on_update=options.on_update or self._find_on_update(need),
             waits_only=waits_only,
             aligned=is_aligned,
             fresh_within=self._compile_duration("fresh_within", options.fresh_within),
@@ -263,23 +269,27 @@ class _InletCompiler:
             partitions_text = partitions if isinstance(partitions, str) else "…"
             (self.at / "window").add_key_problem(f"'window' and 'partitions: {partitions_text}' exclude each other")
 
-    def _keeps_history(self, need: Dependency) -> bool:
-        """Whether updates of the inlet leave older partitions alone, by default.
+    def _find_on_update(self, need: Dependency) -> OnUpdate:
+        """What updates of the inlet do by default.
 
-        So it is if the inlet has no time, or only its newest partition is read: each update would make everything
-        stale.
+        They leave older partitions alone if the inlet has no time, or only its newest partition is read: each update
+        would make everything stale.
         """
+        if self.options.partitions == "aligned":
+            return "ignore"
         if self.draft.partitioning.time is None or self.draft.keys.strategy == "full_refresh":
-            return False
+            return "rerun"
         if from_column(self.options.partitions) is not None or not self._are_partitions_reliable:
-            return False
-        return self.other.partitioning.time is None or need.goes_by_newest
+            return "rerun"
+        return "ignore" if self.other.partitioning.time is None or need.goes_by_newest else "rerun"
 
-    def _compile_read(self) -> ReadMode | None:
+    def _compile_read(self, *, waits_only: bool) -> ReadMode | None:
         """How the inlet is read incrementally; None where all mapped partitions are read."""
         options, at = self.options.read, self.at / "read"
         if options is None:
             return None
+        if waits_only and self.draft.are_reliable("sql", "python"):
+            at.add_key_problem(f"the options of {self.other.name!r} have no effect: the code does not read it")
         if isinstance(self.options.partitions, list) or self.options.partitions == "latest":
             at.add_key_problem("'read' takes all new rows and excludes 'partitions'", hint="leave one out")
         if isinstance(options, ReadMap):
@@ -287,6 +297,11 @@ class _InletCompiler:
                 (at / "after").add_problem(refusal[0], hint=refusal[1])
             overlap = None if options.overlap is None else self._require_positive(at / "overlap", options.overlap)
             return ReadAfter(options.after, overlap)
+        self._check_changes(at)
+        return ReadChanges()
+
+    def _check_changes(self, at: DocumentPlace) -> None:
+        """Refuses `read: changes` of what has none, or beside aligned partitions."""
         source = self.other.source
         if source is not None and source.kind != "delta" and self.other.are_reliable("source", "path", "table"):
             kind_text = _NO_TABLE.get(source.kind, f"is {source.kind} files")
@@ -296,7 +311,6 @@ class _InletCompiler:
             at.add_key_problem(
                 "'read: changes' and 'partitions: aligned' exclude each other: aligned reads all rows of one run"
             )
-        return ReadChanges()
 
     def _refuse_watermark(self, column: str) -> tuple[str, str | None] | None:
         """The problem with ``read: {after: column}``, and a hint; None where the column exists or may exist."""
@@ -354,7 +368,8 @@ class _InletCompiler:
         else:
             need = Dependency(None, down, up)
             self._check_unmapped()
-        self._check_dimensions(need)
+        self._check_window_time(down, up)
+        self._warn_of_different_segments(need)
         return need
 
     def _compile_duration(self, key: str, text: str | None) -> Duration | None:
@@ -431,13 +446,16 @@ class _InletCompiler:
             )
         )
 
-    def _check_dimensions(self, need: Dependency) -> None:
-        """Refuses `window` without time on both sides; warns where segments of both sides have no column in common."""
-        down, up = need.consumer, need.inlet
+    def _check_window_time(self, down: Partitioning, up: Partitioning) -> None:
+        """Refuses `window` without time on both sides."""
         timeless = [each for each in (self.draft, self.other) if each.partitioning.time is None]
         if self.options.window is not None and timeless and down.is_partitioned and up.is_partitioned:
             message = f"'window' maps time partitions, but asset {timeless[0].name!r} is not partitioned by time"
             (self.at / "window").add_key_problem(message)
+
+    def _warn_of_different_segments(self, need: Dependency) -> None:
+        """Warns where segments of both sides have no column in common."""
+        down, up = need.consumer, need.inlet
         if down.segments and up.segments and need.matches is None and not match_by_column(down, up):
             ours, theirs = (listing([each.column for each in one.segments], last="and") for one in (down, up))
             message = (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 from urllib.parse import quote
 
@@ -330,19 +331,22 @@ class _MappingReader:
 
         Open dimensions are exempt, because their segments are only known at run time.
         """
-        unmapped = [key for key in dimension.keys if key not in keys and not dimension.is_open]
+        unmapped = _keys_without(dimension, keys)
         if unmapped:
             keys_text = f"{_keys_text(unmapped)} of {dimension.column!r} {_needs_verb(unmapped)}"
             message = f"{keys_text} nothing of {self.up.name!r}: not in the map"
             at.add_warning(message, hint=f"write `{unmapped[0]}: []` if you mean that")
-        mapped = {other for others in keys.values() for other in others}
-        unread = [key for key in inlet_dimension.keys if key not in mapped and not inlet_dimension.is_open]
+        unread = _keys_without(inlet_dimension, {*chain.from_iterable(keys.values())})
         if unread:
             keys_text = f"{_keys_text(unread)} of {inlet_dimension.column!r}"
             at.add_warning(f"no partition of {self.down.name!r} needs {keys_text}: not in the map")
 
     def _add_key_problem(self, key: str, message: str, hint: str | None = None) -> None:
         (self.at / key).add_key_problem(message, hint=hint)
+
+
+def _keys_without(dimension: SegmentPartition, mapped: Container[str]) -> list[str]:
+    return [] if dimension.is_open else [key for key in dimension.keys if key not in mapped]
 
 
 def _keys_text(keys: Sequence[str]) -> str:
@@ -453,26 +457,19 @@ def _explain_file_refusal(column: str, down: AssetDraft, up: AssetDraft) -> tupl
         return None
     fields = PathPattern.parse(up.storage.path, up.partitioning.segment_columns).fields
     if column.lower() in map(str.lower, fields):
-        return (
-            f"{column!r} is a field in the path of {up.name!r}, which is already partitioned by it",
-            "leave 'from' out",
-        )
+        message = f"{column!r} is a field in the path of {up.name!r}, which is already partitioned by it"
+        return message, "leave 'from' out"
     file_format = source.files
     if file_format is None or file_format.has_statistics:
         return None
-    kind = next((kind for name, kind in up.keys.known_types.items() if name.lower() == column.lower()), None)
+    kind = {name.lower(): kind for name, kind in up.keys.known_types.items()}.get(column.lower())
     if kind is None and not file_format.has_header(source.options):
-        return (
-            f"the {source.kind} files of {up.name!r} do not declare the type of {column!r}",
-            "declare it in 'columns'",
-        )
-    if not _can_hold_partitions(kind or "string", down.partitioning):
-        expected = "a date, a timestamp or text" if down.partitioning.time is not None else "of a type of segments"
-        return (
-            f"{column!r} of {up.name!r} is {kind}, but partitions of {down.name!r} need {expected}",
-            None,
-        )
-    return None
+        message = f"the {source.kind} files of {up.name!r} do not declare the type of {column!r}"
+        return message, "declare it in 'columns'"
+    if _can_hold_partitions(kind or "string", down.partitioning):
+        return None
+    expected = "of a type of segments" if down.partitioning.time is None else "a date, a timestamp or text"
+    return f"{column!r} of {up.name!r} is {kind}, but partitions of {down.name!r} need {expected}", None
 
 
 def _can_hold_partitions(kind: str, partitioning: Partitioning) -> bool:

@@ -15,6 +15,7 @@ from sparkassets.core.spec.bodies import ModuleSource, find_function
 from sparkassets.core.spec.drafts import ProjectDraft
 from sparkassets.core.spec.rule_maps import ForeignKeyMap, RangeMap, RowCountMap
 from sparkassets.core.spec.sql_types import TypeNameError, check_type
+from sparkassets.core.spec.value_kinds import one_or_more
 from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.suggestions import KnownColumns
 from sparkassets.core.validations import (
@@ -71,7 +72,7 @@ class CheckContext:
 
     def check_columns(self, at: DocumentPlace, names: Sequence[str]) -> None:
         """Refuses columns that the rows do not have, and one that is there twice."""
-        is_list = isinstance(read_written_value(at), list)
+        is_list = isinstance(at.value, list)
         seen: set[str] = set()
         for number, name in enumerate(names):
             place = at / number if is_list else at
@@ -128,7 +129,7 @@ def row_count(written: RowCountMap, at: DocumentPlace, context: CheckContext) ->
 
 def _written_keys(at: DocumentPlace) -> set[str]:
     """The keys of the map at a place, valid or not; none where there is no map."""
-    value = read_written_value(at)
+    value = at.value
     return set(value) if isinstance(value, dict) else set()
 
 
@@ -144,14 +145,14 @@ def _compile_change(at: DocumentPlace, text: str, history_length: int) -> RowCou
 
 def not_null(written: str | list[str], at: DocumentPlace, context: CheckContext) -> Iterator[Check]:
     """Compiles ``not_null``."""
-    columns = _as_tuple(written)
+    columns = one_or_more(written)
     context.check_columns(at, columns)
     yield NotNullCheck(columns)
 
 
 def unique(written: str | list[str], at: DocumentPlace, context: CheckContext) -> Iterator[Check]:
     """Compiles ``unique``."""
-    columns = _as_tuple(written)
+    columns = one_or_more(written)
     context.check_columns(at, columns)
     yield UniqueCheck(columns, context.wide_scope)
 
@@ -169,7 +170,7 @@ def range_(written: Mapping[str, RangeMap], at: DocumentPlace, context: CheckCon
     """Compiles ``range``."""
     for column, bounds in written.items():
         context.check_key(at / column, column)
-        if bounds.min is None and bounds.max is None and not read_written_value(at / column):
+        if bounds.min is None and bounds.max is None and not (at / column).value:
             (at / column).add_problem(f"the range of {column!r} has no bound; expected 'min' or 'max'")
         _check_bounds(at / column, bounds)
         yield RangeCheck(column, bounds.min, bounds.max)
@@ -231,8 +232,8 @@ def foreign_key(
 
 def foreign_key_from_map(written: ForeignKeyMap) -> ForeignKeyCheck:
     """The foreign key of a map."""
-    columns = _as_tuple(written.columns)
-    return ForeignKeyCheck(columns, written.asset, _as_tuple(written.to) if written.to is not None else columns)
+    columns = one_or_more(written.columns)
+    return ForeignKeyCheck(columns, written.asset, one_or_more(written.to) or columns)
 
 
 def foreign_key_from_text(column: str, target: str) -> ForeignKeyCheck:
@@ -289,18 +290,3 @@ def check_text(at: DocumentPlace, text: str | None) -> None:
         at.add_problem(f"{at.path[-1]!r} nests more than {MOST_NESTED:,} brackets")
     elif text is not None and ("{{" in text or "{%" in text):
         at.add_problem(f"{at.path[-1]!r} cannot be a template", hint="it may use only the columns of the rows")
-
-
-def read_written_value(at: DocumentPlace) -> object:
-    """The value that the document has at a place, as written."""
-    value: object = at.document.data
-    for step in at.path:
-        if isinstance(value, list):
-            value = value[step] if isinstance(step, int) and step < len(value) else None
-        else:
-            value = value.get(step) if isinstance(value, dict) else None
-    return value
-
-
-def _as_tuple(written: str | list[str]) -> tuple[str, ...]:
-    return (written,) if isinstance(written, str) else tuple(written)

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property
+from itertools import chain
 from typing import Final
 
 from sparkassets.core.spec.asset_graph import reverse_edges, upstream_edges
@@ -139,7 +140,7 @@ class _AssetSelector:
         values = {name: _PROPERTIES[method](asset) for name, asset in self._assets.items()}
         matching = {name for name, some in values.items() if any(_fits(each, value, method) for each in some)}
         if not matching:
-            known_values = {each for some in values.values() for each in some}
+            known_values = {*chain.from_iterable(values.values())}
             raise InputError(
                 f"no asset of project {self._project!r} has {f'{method}:{value}'!r}",
                 hint=did_you_mean(value, known_values) if known_values else f"no asset has any {method}",

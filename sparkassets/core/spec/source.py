@@ -45,24 +45,18 @@ def compile_source(at: DocumentPlace, keys: AssetFile, installed: Mapping[str, F
         if "source" not in at.document.failed:
             _refuse_source_keys(at)
         return None
-    for key in _WRITER_KEYS:
-        if (at / key).exists:
-            (at / key).add_key_problem(f"{key!r} is not allowed for a source: others write it, so nothing runs")
+    _refuse_writer_keys(at)
     settle = fixed_seconds(at / "settle", keys.settle, positive=False) if keys.settle else 0
     if keys.source in _NO_FORMATS:
         (at / "source").add_problem(f"unknown source format {keys.source!r}", hint=_NO_FORMATS[str(keys.source)])
-    if kind not in _TABLES and kind != "events":
-        registered = None if kind in FORMATS else _build_registered(at, kind, keys, installed)
-        _check_file_place(at, keys, kind)
-        options = {key: plain_text(value) for key, value in keys.options.items()}
-        _check_typed(at, keys, registered or FORMATS[kind], options)
-        return SourceSpec(kind, options, settle, registered)
-    _refuse_file_keys(at, "a Delta source" if kind in _TABLES else "a source that is known only by its events")
-    if not (keys.path or keys.table) and kind == "delta" and at.document.failed.isdisjoint({"path", "table"}):
-        (at / "source").add_problem(
-            "a Delta source needs 'path', the folder of its table, or 'table', its name in a catalog"
-        )
-    return SourceSpec(kind, settle_seconds=settle)
+    if kind in _TABLES or kind == "events":
+        _check_table_source(at, keys, kind)
+        return SourceSpec(kind, settle_seconds=settle)
+    registered = None if kind in FORMATS else _build_registered(at, kind, keys, installed)
+    _check_file_place(at, keys, kind)
+    options = {key: plain_text(value) for key, value in keys.options.items()}
+    _check_typed(at, keys, registered or FORMATS[kind], options)
+    return SourceSpec(kind, options, settle, registered)
 
 
 def _build_registered(at: DocumentPlace, kind: str, keys: AssetFile, installed: Mapping[str, Factory]) -> FileFormat:
@@ -147,9 +141,21 @@ def _refuse_source_keys(at: DocumentPlace) -> None:
         (at / "settle").add_key_problem("'settle' is supported only for sources")
 
 
-def _refuse_file_keys(at: DocumentPlace, description: str) -> None:
+def _refuse_writer_keys(at: DocumentPlace) -> None:
+    for key in _WRITER_KEYS:
+        if (at / key).exists:
+            (at / key).add_key_problem(f"{key!r} is not allowed for a source: others write it, so nothing runs")
+
+
+def _check_table_source(at: DocumentPlace, keys: AssetFile, kind: str) -> None:
+    """Refuses options of files, and a Delta source that says nothing of where its table is."""
     if (at / "options").exists:
+        description = "a Delta source" if kind in _TABLES else "a source that is known only by its events"
         (at / "options").add_key_problem(f"'options' configure the reader of file sources, but this is {description}")
+    if kind == "delta" and not (keys.path or keys.table) and at.document.failed.isdisjoint({"path", "table"}):
+        (at / "source").add_problem(
+            "a Delta source needs 'path', the folder of its table, or 'table', its name in a catalog"
+        )
 
 
 def plain_text(value: str | float) -> str:

@@ -14,6 +14,7 @@ from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft
 from sparkassets.core.spec.model import InletSpec, ReadAfter, ReadChanges, Schedule, UnchangedPolicy
 from sparkassets.core.spec.schedule_models import SegmentStrategyMap, StrategyMap
 from sparkassets.core.spec.time_dimension import is_timed
+from sparkassets.core.spec.value_kinds import one_or_more
 from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh, LatestOnly, SegmentBatches, Strategy
 from sparkassets.core.suggestions import KnownColumns, did_you_mean, suggest_close
@@ -37,36 +38,33 @@ def compile_write(draft: AssetDraft, installed: Mapping[str, Factory]) -> WriteM
         installed: Modes that packages registered, by name.
     """
     written, at = draft.keys.write, draft.at / "write"
+    if isinstance(written, WriteMap):
+        return _compile_write_map(draft, written, at)
     if isinstance(written, RegisteredWriteMap):
         try:
             return build_registered_write(written.mode, dict(written.model_extra or {}), installed=installed)
         except RegisteredError as error:
             at.add_refusal(error, name="mode")
             return ReplaceWrite()
-    if isinstance(written, WriteMap):
-        if written.upsert is not None and written.publish is not None:
-            at.add_problem("'upsert' and 'publish' exclude each other")
-        if written.upsert is not None:
-            return _compile_upsert(draft, written.upsert, at / "upsert")
-        if written.publish is not None:
-            return PublishWrite(written.publish.keep)
-        if draft.are_reliable("write"):
-            expected = "{upsert: {keys: [<column>]}} or {publish: {keep: 10}}"
-            at.add_problem(f"'write' names no write mode; expected {expected}")
-        return ReplaceWrite()
     return WRITES[written or ReplaceWrite.name]
+
+
+def _compile_write_map(draft: AssetDraft, written: WriteMap, at: DocumentPlace) -> WriteMode:
+    if written.upsert is not None and written.publish is not None:
+        at.add_problem("'upsert' and 'publish' exclude each other")
+    if written.upsert is not None:
+        return _compile_upsert(draft, written.upsert, at / "upsert")
+    if written.publish is not None:
+        return PublishWrite(written.publish.keep)
+    if draft.are_reliable("write"):
+        expected = "{upsert: {keys: [<column>]}} or {publish: {keep: 10}}"
+        at.add_problem(f"'write' names no write mode; expected {expected}")
+    return ReplaceWrite()
 
 
 def _compile_upsert(draft: AssetDraft, options: UpsertMap, at: DocumentPlace) -> UpsertWrite:
     """The upsert of the options that stand at ``at``; what does not fit the asset becomes problems of the draft."""
-    written_newest = options.newest_by
-    newest_by = (
-        ()
-        if written_newest is None
-        else (written_newest,)
-        if isinstance(written_newest, str)
-        else tuple(written_newest)
-    )
+    newest_by = one_or_more(options.newest_by)
     _check_column_list(draft, options.keys, at / "keys", are_stored=True)
     _check_column_list(draft, newest_by, at / "newest_by", are_stored=False)
     condition = options.delete_when
@@ -79,12 +77,7 @@ def _compile_upsert(draft: AssetDraft, options: UpsertMap, at: DocumentPlace) ->
         if is_unstored_column(dimension):
             message = f"an upsert does not store columns that begin with '_', such as the partition's {dimension!r}"
             (draft.at / "partition").add_problem(message, hint="rename the column")
-    history = None
-    if options.history is not None:
-        history = _compile_history(options.history, options, at / "history")
-        if draft.partitioning.time is not None:
-            message = "'history' excludes a partition by time: the rows of a key would be in several partitions"
-            (at / "history").add_key_problem(message, hint="remove the partition, or partition by segments only")
+    history = None if options.history is None else _compile_history(draft, options.history, options, at / "history")
     place = (at / "delete_when").location
     return UpsertWrite(tuple(options.keys), newest_by, options.delete_when, retention, history, place)
 
@@ -96,25 +89,17 @@ def _check_column_list(draft: AssetDraft, names: Sequence[str], at: DocumentPlac
     """
     if not names and at.exists:
         at.add_problem(f"{at.path[-1]!r} is an empty list; expected a column")
-    seen: dict[str, str] = {}
-    declared = {name.lower() for name in draft.keys.types}
+    lower_names = [*map(str.lower, names)]
+    declared = {*map(str.lower, draft.keys.types)}
     for number, name in enumerate(names):
-        place = at / number if isinstance(_read_value(at), list) else at
-        if name.lower() in seen:
+        place = at / number if isinstance(at.value, list) else at
+        if name.lower() in lower_names[:number]:
             place.add_problem(f"the column {name!r} is listed twice")
-        elif are_stored and is_unstored_column(name):
-            place.add_problem(f"the key {name!r} begins with '_': such columns are not stored", hint="rename it")
-        elif declared and not is_unstored_column(name) and name.lower() not in declared:
+        elif is_unstored_column(name):
+            if are_stored:
+                place.add_problem(f"the key {name!r} begins with '_': such columns are not stored", hint="rename it")
+        elif declared and name.lower() not in declared:
             place.add_problem(f"'columns' lacks {name!r}", hint=did_you_mean(name, draft.keys.types))
-        seen[name.lower()] = name
-
-
-def _read_value(at: DocumentPlace) -> object:
-    """The document's value at a place; None if there is none."""
-    value: object = at.document.data
-    for step in at.path:
-        value = value.get(step) if isinstance(value, dict) else None
-    return value
 
 
 def _compile_delete_retention(options: UpsertMap, at: DocumentPlace) -> Duration | None:
@@ -129,8 +114,11 @@ def _compile_delete_retention(options: UpsertMap, at: DocumentPlace) -> Duration
     return retention
 
 
-def _compile_history(columns: HistoryMap, upsert: UpsertMap, at: DocumentPlace) -> HistoryColumns:
+def _compile_history(draft: AssetDraft, columns: HistoryMap, upsert: UpsertMap, at: DocumentPlace) -> HistoryColumns:
     """The columns that a history adds; one that is taken or would not be stored becomes a problem."""
+    if draft.partitioning.time is not None:
+        message = "'history' excludes a partition by time: the rows of a key would be in several partitions"
+        at.add_key_problem(message, hint="remove the partition, or partition by segments only")
     seen = {name.lower(): "a key" for name in upsert.keys}
     for key, name in (("valid_from", columns.valid_from), ("valid_to", columns.valid_to), ("current", columns.current)):
         if is_unstored_column(name):
@@ -286,11 +274,7 @@ def _check_write(draft: AssetDraft, name: StrategyName, write: WriteMode, inlets
     reason = write.why_not(name, partitioned=is_partitioned)
     if reason is None:
         return
-    fitting = next(word for word, each in WRITES.items() if each.why_not(name, partitioned=is_partitioned) is None)
-    hint = f"write 'write: {fitting}'"
-    if name == "every_instance":
-        by_time = "write partition: {by: auto, column: <column>} for a run in each interval of the schedule"
-        hint += f", or {by_time if is_timed(draft.keys) else 'give the asset a partition'}"
+    hint = _suggest_write(draft, name, partitioned=is_partitioned)
     if draft.keys.write is None:
         _refuse_missing_write(draft, name, inlets, hint=hint)
         return
@@ -298,6 +282,15 @@ def _check_write(draft: AssetDraft, name: StrategyName, write: WriteMode, inlets
         effect = "appends" if write.only_adds else "continues from there"
         hint += f"; an inlet with 'read: {{after: <column>}}' makes it 'latest_only', which {effect}"
     (draft.at / "write").add_problem(f"strategy {name!r} cannot {write.name!r}: {reason}", hint=hint)
+
+
+def _suggest_write(draft: AssetDraft, name: StrategyName, *, partitioned: bool) -> str:
+    """What to write for a strategy: a mode that fits, or, where each run is an instance, a partition."""
+    fitting = next(word for word, each in WRITES.items() if each.why_not(name, partitioned=partitioned) is None)
+    if name != "every_instance":
+        return f"write 'write: {fitting}'"
+    by_time = "write partition: {by: auto, column: <column>} for a run in each interval of the schedule"
+    return f"write 'write: {fitting}', or {by_time if is_timed(draft.keys) else 'give the asset a partition'}"
 
 
 def _refuse_missing_write(draft: AssetDraft, name: StrategyName, inlets: Mapping[str, InletSpec], *, hint: str) -> None:
@@ -351,35 +344,24 @@ def check_upsert(draft: AssetDraft, body: AssetBody, write: WriteMode | None) ->
 
     Checks nothing for code whose columns are unknown.
     """
-    written = draft.keys.write
-    if (
-        not isinstance(write, UpsertWrite)
-        or not isinstance(written, WriteMap)
-        or not written.upsert
-        or not draft.are_reliable("write")
-    ):
+    if not isinstance(write, UpsertWrite) or not draft.are_reliable("write"):
         return
     at = draft.at / "write" / "upsert"
     selected = body.sql.outline.columns if body.sql is not None else None
     if selected:
         known_columns = KnownColumns.of_select(draft.name, selected)
-        _check_known(known_columns, write.keys, at / "keys", is_list=True, use="which is one of the keys")
-        is_list = isinstance(written.upsert.newest_by, list)
-        _check_known(
-            known_columns, write.newest_by, at / "newest_by", is_list=is_list, use="which decides the newest row"
-        )
+        _check_known(known_columns, write.keys, at / "keys", use="which is one of the keys")
+        _check_known(known_columns, write.newest_by, at / "newest_by", use="which decides the newest row")
     columns = selected or (tuple(draft.keys.types) if body.sql is None else ())
     if write.history is not None and columns:
         _check_history(draft.name, columns, write, write.history, at / "history", is_table=not selected)
 
 
-def _check_known(
-    known_columns: KnownColumns, names: Sequence[str], at: DocumentPlace, *, is_list: bool, use: str
-) -> None:
+def _check_known(known_columns: KnownColumns, names: Sequence[str], at: DocumentPlace, *, use: str) -> None:
     """Adds a problem for each name that is not among the known columns; ``use`` says what it is needed for."""
     for number, name in enumerate(names):
         if refusal := known_columns.find_problem(name):
-            (at / number if is_list else at).add_problem(f"{refusal[0]}, {use}", hint=refusal[1])
+            (at / number if isinstance(at.value, list) else at).add_problem(f"{refusal[0]}, {use}", hint=refusal[1])
 
 
 def _check_history(
@@ -395,7 +377,7 @@ def _check_history(
 
     ``is_table`` says that ``columns`` are the table's, which have the added ones.
     """
-    names = {name.lower() for name in columns}
+    names = {*map(str.lower, columns)}
     for key, added in (("valid_to", history.valid_to), ("current", history.current)) if not is_table else ():
         if added.lower() in names:
             message = f"the SELECT of asset {asset!r} yields the column {added!r}, which the history adds"

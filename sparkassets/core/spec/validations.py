@@ -18,7 +18,6 @@ from sparkassets.core.spec.rule_checks import (
     check_text,
     foreign_key_from_map,
     foreign_key_from_text,
-    read_written_value,
 )
 from sparkassets.core.spec.rule_maps import (
     CHECKS,
@@ -154,7 +153,7 @@ def _compile_item(
     scope = _choose_scope(at, item, kind, of_inlet=of_inlet)
     _check_options(at, item, kind, scope, of_inlet=of_inlet)
     value: Any = getattr(item, kind)
-    if not value and kind != "sql" and not read_written_value(at / kind):
+    if not value and kind != "sql" and not (at / kind).value:
         (at / kind).add_problem(f"{kind!r} is empty; expected a column")
     checks = list(MAKERS[kind](value, at / kind, CheckContext(scope, columns, code, of_inlet)))
     if item.name is not None and len(checks) > 1:
@@ -195,7 +194,7 @@ def _make_rule(at: DocumentPlace, item: WrittenRule, check: Check) -> Validation
 def _find_kind(at: DocumentPlace, item: RuleMap) -> str | None:
     """The check; None where there is none, or several."""
     kinds = [key for key in CHECKS if getattr(item, key) is not None]
-    written = read_written_value(at)
+    written = at.value
     if len(kinds) > 1:
         message = f"a validation has one check, but this one has {listing(map(repr, kinds), last='and')}"
         (at / kinds[1]).add_key_problem(message, hint="write one item for each")

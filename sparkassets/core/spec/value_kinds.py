@@ -55,6 +55,16 @@ class _NonNullValue:
         return schema["schema"] if schema["type"] == "nullable" else schema
 
 
+S = TypeVar("S", bound=str)
+
+
+def one_or_more(written: S | list[S] | None) -> tuple[S, ...]:
+    """The items of a value that may be left out, one text, or a list of texts."""
+    if written is None:
+        return ()
+    return (written,) if isinstance(written, str) else tuple(written)
+
+
 T = TypeVar("T")
 Maybe = Annotated[T | None, _NonNullValue()]
 """A key that may be left out."""

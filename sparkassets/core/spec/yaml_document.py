@@ -190,6 +190,17 @@ class DocumentPlace:
         return FileLocation(self.document.file.label, mark.line + 1, mark.column + 1)
 
     @property
+    def value(self) -> object:
+        """The document's value here, as written; None where there is none."""
+        value: object = self.document.data
+        for step in self.path:
+            if isinstance(value, list):
+                value = value[step] if isinstance(step, int) and step < len(value) else None
+            else:
+                value = value.get(step) if isinstance(value, dict) else None
+        return value
+
+    @property
     def exists(self) -> bool:
         """Whether the document holds this path of keys."""
         value: object = self.document.data

@@ -176,9 +176,12 @@ class _ValueReader:
         if secrets and (self.profile is None or key not in WITH_SECRETS):
             hint = "secrets are allowed in `notify: {to: NAME}` and `spark: {key: ${NAME}}`"
             return self._refuse(node, key, f"the secret {next(iter(secrets))!r} is not allowed here", hint)
+        return self._replace_variables(node, value, key, secrets)
+
+    def _replace_variables(self, node: ScalarNode, value: str, key: str, secrets: Mapping[str, str]) -> object:
         text, unresolved = substitute_variables(value, environment=VariableLookup(self.environment, secrets))
         if text != value:
-            names = (name for name in variables_in(value) if name in self.environment and name not in secrets)
+            names = {*variables_in(value)} & self.environment.keys() - secrets.keys()
             self.document.variables |= {name: self.environment[name] for name in names}
         for each in unresolved:
             self.document.failed.add(key)

@@ -69,9 +69,8 @@ class TickTimetable:
         best: _SlotTimes | None = None
         tick = self.ticks.after(max(after - most, first - 1))
         while tick is not None and tick <= last and (best is None or tick + least <= best[0]):
-            for times in self._slot_times(tick, tick + 1):
-                if times[0] > after and (best is None or times < best):
-                    best = times
+            later = (times for times in self._slot_times(tick, tick + 1) if times[0] > after)
+            best = min(filter(None, [best, *later]), default=None)
             if best and least == most:
                 break
             tick = self.ticks.after(tick)
@@ -149,9 +148,8 @@ class TickTimetable:
         best: _SlotTimes | None = None
         tick = self.ticks.before(min(at - least, last) + 1)
         while tick is not None and tick >= first and (best is None or tick + most >= rank(best)[0]):
-            for times in self._slot_times(tick, tick + 1):
-                if rank(times)[0] <= at and (best is None or rank(times) > rank(best)):
-                    best = times
+            earlier = (times for times in self._slot_times(tick, tick + 1) if rank(times)[0] <= at)
+            best = max(filter(None, [best, *earlier]), key=rank, default=None)
             if best and least == most:
                 break
             tick = self.ticks.before(tick)

@@ -19,7 +19,8 @@ from sparkassets.core.validations.rules import (
     RuleVerdict,
     RunJudgement,
     ValidationRule,
-    limit_samples,
+    first_observed,
+    join_samples,
     limit_tallies,
     shorten_text,
 )
@@ -269,7 +270,6 @@ def _make_verdicts(findings: Sequence[_RuleFinding], accepted: PartitionSet) -> 
         groups.setdefault((each.rule.name, each.outcome(accepted)), []).append(each)
     for (name, outcome), group in groups.items():
         tallies = [replace(each.tally, observed=_describe_observed(each)) for each in group]
-        observed = next((each.observed for each in tallies if each.observed), "")
         yield RuleVerdict(
             rule=name,
             severity=group[0].rule.severity,
@@ -277,8 +277,8 @@ def _make_verdicts(findings: Sequence[_RuleFinding], accepted: PartitionSet) -> 
             partitions=PartitionSet.union([each.partition for each in tallies]),
             checked=sum(each.checked for each in tallies),
             failing=sum(each.failing for each in tallies),
-            observed=shorten_text(observed),
-            samples=limit_samples(sample for each in tallies for sample in each.samples)[: group[0].rule.samples],
+            observed=shorten_text(first_observed(tallies)),
+            samples=join_samples(tallies)[: group[0].rule.samples],
             details=limit_tallies(tallies) if outcome == "withheld" else (),
         )
 

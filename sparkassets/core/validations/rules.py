@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from decimal import Decimal
+from itertools import chain, islice
 from typing import Any, Final, Literal
 
 from sparkassets.core.partitions import NOTHING, PartitionSet
@@ -235,10 +236,7 @@ class RuleVerdict:
         )
         if not own_tallies:
             return restricted
-        samples = limit_samples(sample for each in own_tallies for sample in each.samples)
-        return replace(
-            restricted, samples=samples, observed=next((each.observed for each in own_tallies if each.observed), "")
-        )
+        return replace(restricted, samples=join_samples(own_tallies), observed=first_observed(own_tallies))
 
     @property
     def tallies(self) -> tuple[RuleTally, ...]:
@@ -342,12 +340,20 @@ def shorten_text(text: str) -> str:
 
 def limit_samples(samples: Iterable[FailingRow]) -> tuple[FailingRow, ...]:
     """The first few, each with its first few columns and short values."""
-    kept: list[FailingRow] = []
-    for sample in samples:
-        if len(kept) == MOST_SAMPLES:
-            break
-        kept.append({shorten_text(name): shorten_text(value) for name, value in list(sample.items())[:MOST_VALUES]})
-    return tuple(kept)
+    return tuple(
+        {shorten_text(name): shorten_text(value) for name, value in islice(sample.items(), MOST_VALUES)}
+        for sample in islice(samples, MOST_SAMPLES)
+    )
+
+
+def join_samples(tallies: Iterable[RuleTally]) -> tuple[FailingRow, ...]:
+    """The first few failing rows of all tallies together."""
+    return limit_samples(chain.from_iterable(each.samples for each in tallies))
+
+
+def first_observed(tallies: Iterable[RuleTally]) -> str:
+    """The first observation of them; empty where none has one."""
+    return next((each.observed for each in tallies if each.observed), "")
 
 
 def verdicts_to(verdicts: Iterable[RuleVerdict]) -> list[dict[str, Any]]:
