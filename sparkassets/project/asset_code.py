@@ -7,18 +7,11 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from sparkassets.core.spec.bodies import (
-    AssetCode,
-    ModuleFunction,
-    ModuleSource,
-    WantedModule,
-    WantedSql,
-    find_required_code,
-    is_allowed,
-)
+from sparkassets.core.spec.bodies import AssetCode, WantedModule, WantedSql, find_required_code, is_allowed
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft
 from sparkassets.core.spec.expect_and_notify import written_rules
 from sparkassets.core.spec.macros import MacroLibrary
+from sparkassets.core.spec.module_source import ModuleFunction, ModuleSource
 from sparkassets.core.spec.validations import rule_functions as functions_of_rules
 from sparkassets.core.spec.yaml_document import SourceFile
 from sparkassets.project.declared import DeclaredAsset

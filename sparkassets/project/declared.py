@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from sparkassets.authoring.declarations import OTHERWISE
-from sparkassets.core.spec.bodies import ModuleFunction
+from sparkassets.core.spec.module_source import ModuleFunction
 from sparkassets.core.spec.yaml_document import SourceFile, YamlDocument
 from sparkassets.core.suggestions import missing_module_hint
 from sparkassets.errors import SpecProblem

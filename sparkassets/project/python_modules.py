@@ -11,7 +11,8 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Final
 
-from sparkassets.core.spec.bodies import CONTEXT, ContextAccess, FunctionArgument, ModuleFunction, ModuleSource
+from sparkassets.core.spec.bodies import CONTEXT
+from sparkassets.core.spec.module_source import ContextAccess, FunctionArgument, ModuleFunction, ModuleSource
 from sparkassets.core.spec.yaml_document import SourceFile
 from sparkassets.frozen import frozen
 

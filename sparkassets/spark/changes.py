@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.core.query_text import normal_form
 from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
-from sparkassets.core.spec.model import CHANGE_COLUMNS, CHANGE_TYPE, AssetSpec, PythonBody, SqlBody
+from sparkassets.core.spec.code_bodies import PythonBody, SqlBody
+from sparkassets.core.spec.model import CHANGE_COLUMNS, CHANGE_TYPE, AssetSpec
 from sparkassets.delta.change_feed import FeedRange, TableChanges, table_changes
 from sparkassets.delta.features import keeps_feed
 from sparkassets.delta.log import DeltaLog, LogCommit

@@ -9,7 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.runs import BranchPromotion
-from sparkassets.core.spec.model import AssetSpec, PythonBody, SqlBody
+from sparkassets.core.spec.code_bodies import PythonBody, SqlBody
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.ports import Engine, Enlist, RunComputation, RunOrder, Target

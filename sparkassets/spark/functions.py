@@ -27,7 +27,7 @@ from sparkassets.authoring import find_function, set_current_context
 from sparkassets.authoring.packages import import_from, imported_state, iterate_files
 from sparkassets.core.events import check_extra
 from sparkassets.core.phrases import kind_of, listing, show_value
-from sparkassets.core.spec.model import PythonBody
+from sparkassets.core.spec.code_bodies import PythonBody
 from sparkassets.core.suggestions import missing_module_hint, suggest_close
 from sparkassets.errors import InputError, RunError, SparkAssetsError, describe_error
 from sparkassets.spark.author_values import accept_in_rows

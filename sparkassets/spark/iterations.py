@@ -19,7 +19,8 @@ from sparkassets.core.events import to_record
 from sparkassets.core.instants import find_zone
 from sparkassets.core.iterations import FILES, iteration_folder
 from sparkassets.core.partitions import NOTHING
-from sparkassets.core.spec.model import AssetSpec, PythonBody
+from sparkassets.core.spec.code_bodies import PythonBody
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.staging import StagingAttempt, discard, iteration_rows, open_folder
 from sparkassets.errors import RunError
 from sparkassets.files.object_stores import local_path

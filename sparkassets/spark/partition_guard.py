@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.instants import find_zone, from_unix
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet, segment_of
-from sparkassets.core.spec.model import PythonBody
+from sparkassets.core.spec.code_bodies import PythonBody
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import NewSegmentsError, RunOrder

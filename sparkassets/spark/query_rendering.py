@@ -17,7 +17,8 @@ from sparkassets.core.patterns import FileSlot
 from sparkassets.core.query_text import split_statements
 from sparkassets.core.redaction import redact
 from sparkassets.core.runs import InletPin, TablePosition
-from sparkassets.core.spec.model import AssetSpec, PythonBody, ReadAfter, ReadChanges, SqlBody
+from sparkassets.core.spec.code_bodies import PythonBody, SqlBody
+from sparkassets.core.spec.model import AssetSpec, ReadAfter, ReadChanges
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.source import path_columns
 from sparkassets.delta.features import maps_columns

@@ -16,7 +16,8 @@ from sparkassets.core.instants import find_zone
 from sparkassets.core.partitions import Partitioning, PartitionSet
 from sparkassets.core.query_text import find_select_fault, split_statements
 from sparkassets.core.sandbox import FILE, SqlFragment, ValueInSqlError, render_sql
-from sparkassets.core.spec.model import AssetSpec, SqlBody
+from sparkassets.core.spec.code_bodies import SqlBody
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.unlisted_segments import refuse_unlisted_segments
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.templating import Template as Parsed

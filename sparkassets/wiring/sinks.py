@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from sparkassets.core.spec.model import AssetSpec, PythonBody
+from sparkassets.core.spec.code_bodies import PythonBody
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 
 if TYPE_CHECKING:

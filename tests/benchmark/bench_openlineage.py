@@ -14,7 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from sparkassets.core.spec.model import AssetSpec, SqlBody
+from sparkassets.core.spec.code_bodies import SqlBody
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.features.openlineage.facet_builder import FacetBuilder
 from sparkassets.features.openlineage.openlineage_sink import OpenLineageSink
 from sparkassets.state.memory_store import MemoryStore

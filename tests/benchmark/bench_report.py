@@ -17,7 +17,7 @@ from sparkassets.core.journal.codec import from_row
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.planner.incremental_planner import IncrementalPlanner
 from sparkassets.core.planner.planner import make_plan
-from sparkassets.core.spec.model import SqlBody
+from sparkassets.core.spec.code_bodies import SqlBody
 from sparkassets.report import write_site
 from tests.benchmark import bench_planner
 from tests.benchmark.figures import record

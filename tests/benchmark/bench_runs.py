@@ -20,7 +20,8 @@ from deltalake import DeltaTable
 
 from sparkassets import BackfillRequest, Project
 from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
-from sparkassets.core.spec.model import AssetSpec, InletSpec, Schedule, SourceSpec, SqlBody
+from sparkassets.core.spec.code_bodies import SqlBody
+from sparkassets.core.spec.model import AssetSpec, InletSpec, Schedule, SourceSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.strategies import DateRange, FullRefresh

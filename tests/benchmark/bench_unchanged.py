@@ -17,7 +17,8 @@ from typing import Any
 from sparkassets import Project
 from sparkassets.app.backfills import BackfillRequest
 from sparkassets.core.partitions import TimePartition
-from sparkassets.core.spec.model import AssetSpec, Schedule, SqlBody, UnchangedPolicy
+from sparkassets.core.spec.code_bodies import SqlBody
+from sparkassets.core.spec.model import AssetSpec, Schedule, UnchangedPolicy
 from sparkassets.spark.engine import SparkEngine
 from tests.benchmark.bench_runs import HERE, asset, project_of
 from tests.benchmark.figures import record

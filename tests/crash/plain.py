@@ -23,7 +23,8 @@ from deltalake import DeltaTable, Schema
 
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.runs import WAREHOUSE_FOLDER, BranchPromotion
-from sparkassets.core.spec.model import AssetSpec, ReadAfter, SqlBody
+from sparkassets.core.spec.code_bodies import SqlBody
+from sparkassets.core.spec.model import AssetSpec, ReadAfter
 from sparkassets.core.validations import RuleVerdict, RunJudgement
 from sparkassets.core.writes import AppendWrite, UpsertWrite
 from sparkassets.delta.file_split import split_staged

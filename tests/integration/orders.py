@@ -14,7 +14,8 @@ from deltalake import DeltaTable, write_deltalake
 
 from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet, SegmentPartition, TimePartition
 from sparkassets.core.runs import InletPin
-from sparkassets.core.spec.model import AssetSpec, InletSpec, PythonBody, ReadAfter, SqlBody
+from sparkassets.core.spec.code_bodies import PythonBody, SqlBody
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.strategies import DateRange, FullRefresh

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.core.spec.model import SqlBody
+from sparkassets.core.spec.code_bodies import SqlBody
 from sparkassets.errors import FileLocation, RunError
 from tests.integration.orders import computed, order, sql, table
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.core.spec.model import RunBudget
+from sparkassets.core.spec.asset_services import RunBudget
 from sparkassets.errors import SpecError
 from sparkassets.project import load_project
 

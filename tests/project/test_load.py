@@ -3,7 +3,7 @@ from textwrap import dedent
 
 import pytest
 
-from sparkassets.core.spec.model import PythonBody
+from sparkassets.core.spec.code_bodies import PythonBody
 from sparkassets.errors import FileLocation, InputError, SpecError
 from sparkassets.project import load_project
 

@@ -15,7 +15,9 @@ from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.partitions import WindowMapping
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.planner.planner import make_plan
-from sparkassets.core.spec.model import AssetSpec, ColumnSpec, DeadlineSpec, InletSpec, SqlBody
+from sparkassets.core.spec.asset_services import DeadlineSpec
+from sparkassets.core.spec.code_bodies import SqlBody
+from sparkassets.core.spec.model import AssetSpec, ColumnSpec, InletSpec
 from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.core.validations import NotNullCheck, RangeCheck, RowCountCheck, RuleVerdict, ValidationRule
 from sparkassets.errors import FileLocation

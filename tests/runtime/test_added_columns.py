@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.query_text import normal_form
-from sparkassets.core.spec.model import AssetSpec, PythonBody, SqlBody
+from sparkassets.core.spec.code_bodies import PythonBody, SqlBody
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder

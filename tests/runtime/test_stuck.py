@@ -9,7 +9,8 @@ from sparkassets.core.journal.table_findings import TableFinding
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.query_text import normal_form
 from sparkassets.core.runs import ChangeAvailability
-from sparkassets.core.spec.model import InletSpec, ReadChanges, SqlBody
+from sparkassets.core.spec.code_bodies import SqlBody
+from sparkassets.core.spec.model import InletSpec, ReadChanges
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import AppendWrite

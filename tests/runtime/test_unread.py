@@ -11,7 +11,8 @@ from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.explain.code_changes import find_code_changes
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.query_text import normal_form
-from sparkassets.core.spec.model import AssetSpec, SqlBody
+from sparkassets.core.spec.code_bodies import SqlBody
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.writes import AppendWrite

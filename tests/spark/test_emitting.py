@@ -7,7 +7,7 @@ import pytest
 from sparkassets.core.journal.announcements import decode_announcement
 from sparkassets.core.journal.entries import EventEntry
 from sparkassets.core.partitions import NOTHING
-from sparkassets.core.spec.model import PythonBody
+from sparkassets.core.spec.code_bodies import PythonBody
 from sparkassets.errors import FileLocation, RunError
 from sparkassets.ports import RunOrder
 from sparkassets.spark.context import make_context

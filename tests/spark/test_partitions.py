@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.core.spec.model import PythonBody
+from sparkassets.core.spec.code_bodies import PythonBody
 from sparkassets.spark.partition_guard import PartitionGuard
 from sparkassets.spark.predicates import PredicateColumn
 from tests.builders import HERE, asset

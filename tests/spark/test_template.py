@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.spec.model import SqlBody
+from sparkassets.core.spec.code_bodies import SqlBody
 from sparkassets.errors import FileLocation, RunError
 from sparkassets.ports import RunOrder
 from sparkassets.spark.context import make_context

@@ -16,14 +16,15 @@ from jinja2 import TemplateError, nodes
 
 from sparkassets.core.derivation.column_uses import ColumnUse, QueryDerivation, RowFilter
 from sparkassets.core.sandbox import SqlFragment, TooMuchError, render_sql
-from sparkassets.core.spec.model import AssetSpec, ReadChanges, SqlBody
+from sparkassets.core.spec.code_bodies import SqlBody
+from sparkassets.core.spec.model import AssetSpec, ReadChanges
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.templating import NAMES, Template, lists_columns
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
-    from sparkassets.core.derivation.query_derivation import QueryRelation
+    from sparkassets.core.derivation.row_sources import QueryRelation
 
 MARK: Final = "sa1907run"
 """Stands for a text that only a run knows."""
@@ -336,7 +337,7 @@ def _relations_of_query(
     asset: AssetSpec, query: RenderedQuery, columns: Callable[[str], Sequence[str] | None]
 ) -> dict[str, QueryRelation]:
     """The relations that a rendered query reads, with their columns, by their names in it."""
-    from sparkassets.core.derivation.query_derivation import QueryRelation  # with sqlglot
+    from sparkassets.core.derivation.row_sources import QueryRelation
 
     relations = {}
     for name, asset_name in query.relations.items():

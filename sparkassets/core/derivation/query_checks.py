@@ -26,7 +26,8 @@ from sparkassets.core.derivation.asset_columns import (
 from sparkassets.core.derivation.column_uses import parse_query
 from sparkassets.core.derivation.listed_columns import impossible_types, wrong_columns
 from sparkassets.core.query_text import find_extra_comma, yielded_columns
-from sparkassets.core.spec.model import AssetSpec, ReadChanges, SqlBody
+from sparkassets.core.spec.code_bodies import SqlBody
+from sparkassets.core.spec.model import AssetSpec, ReadChanges
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.unlisted_segments import refuse_unlisted_segments
 from sparkassets.core.suggestions import KnownColumns, did_you_mean

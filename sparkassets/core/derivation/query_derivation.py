@@ -16,7 +16,6 @@ from sqlglot.errors import SqlglotError
 from sparkassets.core.derivation.column_uses import (
     GENERATORS,
     NO_USES,
-    ColumnUse,
     ColumnUses,
     QueryDerivation,
     UncertainDerivation,
@@ -25,6 +24,12 @@ from sparkassets.core.derivation.column_uses import (
     merge_uses,
     parse_query,
     uses_of,
+)
+from sparkassets.core.derivation.row_sources import (
+    DerivedColumn,
+    QueryRelation,
+    RowSource,
+    RowSources,
 )
 from sparkassets.frozen import frozen
 
@@ -45,27 +50,6 @@ _SELECT_CLAUSES: Final = frozenset({"expressions", *_OTHER_SELECT_CLAUSES, *_SET
 _TABLE_CLAUSES: Final = frozenset({"this", "alias"})
 _SUBQUERY_CLAUSES: Final = frozenset({"this", "alias", "with_"})
 _JOIN_CLAUSES: Final = frozenset({"this", "on", "using", "side", "kind"})
-_NAMES_WITHOUT_COLUMN: Final = frozenset(
-    {
-        *("current_date", "current_timestamp", "localtimestamp", "now", "current_timezone"),
-        *("user", "current_user", "session_user", "current_catalog", "current_database", "current_schema"),
-        *("grouping__id", "_metadata", "_change_type", "_commit_version", "_commit_timestamp"),
-    }
-)
-"""Names that may be no columns at all."""
-
-
-@frozen
-class QueryRelation:
-    """A relation that a query reads.
-
-    Attributes:
-        asset: The asset whose rows it has; empty for rows of no asset.
-        columns: All its columns, in order; None if they are unknown.
-    """
-
-    asset: str
-    columns: tuple[str, ...] | None = None
 
 
 def derive_query(sql: str, relations: Mapping[str, QueryRelation], *, value: str = "") -> QueryDerivation | None:
@@ -86,14 +70,14 @@ def derive_query(sql: str, relations: Mapping[str, QueryRelation], *, value: str
         return None
     try:
         query = _parse_query(sql, value)
-        sources = {name.casefold(): _rows_of_relation(relation) for name, relation in relations.items()}
+        sources = {name.casefold(): RowSource.from_relation(relation) for name, relation in relations.items()}
         rows = _derive_node(query, sources) if query is not None else None
     except (SqlglotError, UncertainDerivation, RecursionError):
         return None
     return None if rows is None or rows.columns is None else _derivation_by_name(rows.columns, rows.rows)
 
 
-def _derivation_by_name(columns: Sequence[_DerivedColumn], rows: ColumnUses | None) -> QueryDerivation | None:
+def _derivation_by_name(columns: Sequence[DerivedColumn], rows: ColumnUses | None) -> QueryDerivation | None:
     """The derivation of these columns; None where one has no name, or two have the same."""
     names = {each.name.casefold() for each in columns}
     if "" in names or len(names) != len(columns):
@@ -115,47 +99,7 @@ def _parse_query(sql: str, value: str) -> exp.Query | None:
     return copied
 
 
-@frozen
-class _DerivedColumn:
-    """A column of a row source, with the columns it uses; its name is empty where Spark makes one up."""
-
-    name: str
-    uses: ColumnUses | None
-
-
-@frozen
-class _RowSource:
-    """Rows in FROM, or the rows of a query.
-
-    Attributes:
-        columns: The columns in order; None if they are unknown, so that any name may be a column of ``asset``.
-        rows: The columns that decide which rows there are; None if that is uncertain.
-    """
-
-    columns: tuple[_DerivedColumn, ...] | None
-    asset: str = ""
-    rows: ColumnUses | None = NO_USES
-
-    def columns_named(self, name: str) -> list[_DerivedColumn]:
-        """The columns of that name, ignoring case."""
-        return [each for each in self.columns or () if each.name.casefold() == name.casefold()]
-
-
-_RowSources = Mapping[str, _RowSource]
-
-
-def _rows_of_relation(relation: QueryRelation) -> _RowSource:
-    if relation.columns is None:
-        return _RowSource(None, relation.asset)
-    names = relation.columns
-    columns = (
-        _DerivedColumn(name, frozenset({ColumnUse(relation.asset, name)}) if relation.asset else NO_USES)
-        for name in names
-    )
-    return _RowSource(tuple(columns), relation.asset)
-
-
-def _derive_node(node: exp.Expr, sources: _RowSources) -> _RowSource:
+def _derive_node(node: exp.Expr, sources: RowSources) -> RowSource:
     """The rows of a query in any form: a SELECT, a set operation, or one of these in brackets.
 
     Raises:
@@ -180,7 +124,7 @@ def _refuse_other_clauses(node: exp.Expr, allowed: frozenset[str]) -> None:
         raise UncertainDerivation
 
 
-def _with_common_tables(node: exp.Expr, sources: _RowSources) -> _RowSources:
+def _with_common_tables(node: exp.Expr, sources: RowSources) -> RowSources:
     """The known row sources, with those that the node's WITH defines."""
     clause = node.args.get("with_")
     if clause is None:
@@ -195,18 +139,18 @@ def _with_common_tables(node: exp.Expr, sources: _RowSources) -> _RowSources:
     return with_tables
 
 
-def _apply_column_aliases(rows: _RowSource, alias: exp.Expr | None) -> _RowSource:
+def _apply_column_aliases(rows: RowSource, alias: exp.Expr | None) -> RowSource:
     """The rows with their columns renamed by a list after the alias, as in ``AS t(a, b)``."""
     names = [each.name for each in alias.args.get("columns") or ()] if alias is not None else []
     if not names:
         return rows
     if rows.columns is None or len(rows.columns) != len(names):
         raise UncertainDerivation
-    columns = tuple(_DerivedColumn(name, each.uses) for name, each in zip(names, rows.columns, strict=True))
-    return _RowSource(columns, rows.asset, rows.rows)
+    columns = tuple(DerivedColumn(name, each.uses) for name, each in zip(names, rows.columns, strict=True))
+    return RowSource(columns, rows.asset, rows.rows)
 
 
-def _derive_set_operation(node: exp.SetOperation, sources: _RowSources) -> _RowSource:
+def _derive_set_operation(node: exp.SetOperation, sources: RowSources) -> RowSource:
     """The rows of UNION, INTERSECT or EXCEPT.
 
     In a UNION both sides supply values. In the others the left side does, and every column of the right side only
@@ -220,15 +164,15 @@ def _derive_set_operation(node: exp.SetOperation, sources: _RowSources) -> _RowS
         raise UncertainDerivation
     if isinstance(node, exp.Union):
         pairs = zip(left.columns, right.columns, strict=True)
-        columns = tuple(_DerivedColumn(one.name, merge_uses([one.uses, other.uses])) for one, other in pairs)
+        columns = tuple(DerivedColumn(one.name, merge_uses([one.uses, other.uses])) for one, other in pairs)
         distinct_uses = (
             _row_deciding_uses(merge_uses(each.uses for each in columns), "GROUP_BY")
             if node.args.get("distinct")
             else NO_USES
         )
-        return _RowSource(columns, rows=merge_uses([left.rows, right.rows, distinct_uses]))
+        return RowSource(columns, rows=merge_uses([left.rows, right.rows, distinct_uses]))
     right_side_uses = merge_uses([*(each.uses for each in (*left.columns, *right.columns)), right.rows])
-    return _RowSource(left.columns, rows=merge_uses([left.rows, _row_deciding_uses(right_side_uses, "FILTER")]))
+    return RowSource(left.columns, rows=merge_uses([left.rows, _row_deciding_uses(right_side_uses, "FILTER")]))
 
 
 def _row_deciding_uses(uses: ColumnUses | None, how: UseKind) -> ColumnUses | None:
@@ -248,13 +192,13 @@ class _SelectDerivation:
     """
 
     node: exp.Select
-    sources: Mapping[str, _RowSource]
+    sources: Mapping[str, RowSource]
     hidden: frozenset[str] = frozenset()
     using: frozenset[str] = frozenset()
     items: dict[str, ColumnUses | None] = field(default_factory=dict)
 
     @classmethod
-    def from_node(cls, node: exp.Select, outer_sources: _RowSources) -> _SelectDerivation:
+    def from_node(cls, node: exp.Select, outer_sources: RowSources) -> _SelectDerivation:
         """The derivation of a SELECT, with the sources and joins of its FROM."""
         from_clause, joins = node.args.get("from_"), node.args.get("joins") or []
         tables = [*([from_clause.this] if from_clause is not None else []), *(join.this for join in joins)]
@@ -266,14 +210,14 @@ class _SelectDerivation:
             hidden |= {name} if join.args.get("kind") in ("SEMI", "ANTI") else set()
         return cls(node, sources, frozenset(hidden), frozenset(using))
 
-    def derive_rows(self) -> _RowSource:
+    def derive_rows(self) -> RowSource:
         """The columns that the SELECT yields, and what decides its rows."""
         columns = [column for item in self.node.expressions for column in self._derive_item(item)]
-        return _RowSource(tuple(columns), rows=self._derive_row_uses(columns))
+        return RowSource(tuple(columns), rows=self._derive_row_uses(columns))
 
     # ----------------------------------------------------------------- the list
 
-    def _derive_item(self, item: exp.Expr) -> Iterator[_DerivedColumn]:
+    def _derive_item(self, item: exp.Expr) -> Iterator[DerivedColumn]:
         """The columns of one item of the SELECT list: several for a star, else one.
 
         Uncertain uses of one item leave the others certain; its name can be used by later items of the list.
@@ -296,31 +240,31 @@ class _SelectDerivation:
         name = _item_name(item)
         if name:
             self.items.setdefault(name.casefold(), uses)
-        yield _DerivedColumn(name, uses)
+        yield DerivedColumn(name, uses)
 
-    def _derive_qualified_star(self, item: exp.Column, star: exp.Star) -> Iterator[_DerivedColumn]:
+    def _derive_qualified_star(self, item: exp.Column, star: exp.Star) -> Iterator[DerivedColumn]:
         """The columns of ``t.*``; with USING certain only for the first source, which has its columns there."""
         rows = self.sources.get(item.table.casefold())
         if rows is None or item.args.get("db"):
             raise UncertainDerivation
         if self.using and rows is not next(iter(self.sources.values())):
             raise UncertainDerivation
-        return _columns_except(star, _require_known_columns(rows))
+        return _columns_except(star, rows.required_columns)
 
-    def _derive_star(self, star: exp.Star) -> Iterator[_DerivedColumn]:
+    def _derive_star(self, star: exp.Star) -> Iterator[DerivedColumn]:
         """The columns of a star: first those of USING, once each, then source by source."""
         if self.using and len(self.sources) > 2:  # noqa: PLR2004
             raise UncertainDerivation
-        visible = [_require_known_columns(rows) for name, rows in self.sources.items() if name not in self.hidden]
+        visible = [rows.required_columns for name, rows in self.sources.items() if name not in self.hidden]
         columns = self._using_columns(visible[0]) if visible else []
         for source in visible:
             columns += [each for each in source if each.name.casefold() not in self.using]
         yield from _columns_except(star, columns)
 
-    def _using_columns(self, source: Sequence[_DerivedColumn]) -> list[_DerivedColumn]:
+    def _using_columns(self, source: Sequence[DerivedColumn]) -> list[DerivedColumn]:
         """The columns of USING, in the order in which a source has them."""
         names = [each.name for each in source if each.name.casefold() in self.using]
-        return [_DerivedColumn(name, self._using_column_uses(name)) for name in names]
+        return [DerivedColumn(name, self._using_column_uses(name)) for name in names]
 
     # ----------------------------------------------------------------- names
 
@@ -337,7 +281,7 @@ class _SelectDerivation:
             rows = self.sources.get(column.table.casefold())
             if rows is None:
                 raise UncertainDerivation  # a field of a STRUCT
-            return _column_uses(rows, name)
+            return rows.uses_of(name)
         if name.casefold() in self.using:
             return self._using_column_uses(name)
         return self._unqualified_uses(name)
@@ -350,26 +294,24 @@ class _SelectDerivation:
         """
         owner = next((rows for rows in self.sources.values() if rows.columns_named(name)), None)
         if owner is not None:
-            return _column_uses(owner, name)
+            return owner.uses_of(name)
         if len(self._open_sources) > 1:
             raise UncertainDerivation
         item = self.items.get(name.casefold())
-        uses = _column_uses(self._open_sources[0], name) if self._open_sources else item
+        uses = self._open_sources[0].uses_of(name) if self._open_sources else item
         if uses is None or (name.casefold() in self.items and uses != item):
             raise UncertainDerivation
         return uses
 
     @property
-    def _open_sources(self) -> list[_RowSource]:
+    def _open_sources(self) -> list[RowSource]:
         """The sources whose columns are unknown."""
         return [rows for rows in self.sources.values() if rows.columns is None]
 
     def _using_column_uses(self, name: str) -> ColumnUses:
         """The uses of a column of USING: it comes from every source that has it."""
         uses_by_source = [
-            _column_uses(rows, name)
-            for rows in self.sources.values()
-            if rows.columns is None or rows.columns_named(name)
+            rows.uses_of(name) for rows in self.sources.values() if rows.columns is None or rows.columns_named(name)
         ]
         if len(self.sources) > 2 and self._open_sources:  # noqa: PLR2004
             raise UncertainDerivation  # one of them may not have it
@@ -377,7 +319,7 @@ class _SelectDerivation:
 
     # ----------------------------------------------------------------- the rows
 
-    def _derive_row_uses(self, columns: Sequence[_DerivedColumn]) -> ColumnUses | None:
+    def _derive_row_uses(self, columns: Sequence[DerivedColumn]) -> ColumnUses | None:
         """The uses that decide which rows there are; None where they are uncertain."""
         try:
             deciding = [_row_deciding_uses(uses, how) for how, uses in self._clause_uses(columns)]
@@ -387,7 +329,7 @@ class _SelectDerivation:
             deciding += [_row_deciding_uses(each.uses, "GROUP_BY") for each in columns]
         return merge_uses([*deciding, *(rows.rows for rows in self.sources.values())])
 
-    def _clause_uses(self, columns: Sequence[_DerivedColumn]) -> Iterator[tuple[UseKind, ColumnUses]]:
+    def _clause_uses(self, columns: Sequence[DerivedColumn]) -> Iterator[tuple[UseKind, ColumnUses]]:
         """The column uses of each clause that decides which rows come out, with the kind of the clause.
 
         ORDER BY counts only with LIMIT or OFFSET: without them it changes no row.
@@ -411,7 +353,7 @@ class _SelectDerivation:
         for column in self.using:
             yield "JOIN", self._using_column_uses(column)
 
-    def _order_by_uses(self, node: exp.Expr, columns: Sequence[_DerivedColumn]) -> ColumnUses:
+    def _order_by_uses(self, node: exp.Expr, columns: Sequence[DerivedColumn]) -> ColumnUses:
         """The uses of an item of ORDER BY: an item of the SELECT list precedes a column of the same name."""
         if isinstance(node, exp.Column) and not node.table and (uses := self.items.get(node.name.casefold())):
             return uses
@@ -428,7 +370,7 @@ class _SelectDerivation:
             for each in group.args.get(name) or ():
                 yield from each.expressions if isinstance(each, exp.Expr) else ()
 
-    def _positional_uses(self, node: exp.Expr, columns: Sequence[_DerivedColumn]) -> ColumnUses:
+    def _positional_uses(self, node: exp.Expr, columns: Sequence[DerivedColumn]) -> ColumnUses:
         """The uses of an item of GROUP BY or ORDER BY, which is a position or an expression."""
         if isinstance(node, exp.Literal) and not node.is_string:
             position = int(node.name) - 1 if node.name.isdigit() else -1
@@ -446,13 +388,7 @@ def _item_name(item: exp.Expr) -> str:
     return item.name if isinstance(item, exp.Column | exp.Dot) else ""
 
 
-def _require_known_columns(rows: _RowSource) -> tuple[_DerivedColumn, ...]:
-    if rows.columns is None:
-        raise UncertainDerivation
-    return rows.columns
-
-
-def _columns_except(star: exp.Star, columns: Iterable[_DerivedColumn]) -> Iterator[_DerivedColumn]:
+def _columns_except(star: exp.Star, columns: Iterable[DerivedColumn]) -> Iterator[DerivedColumn]:
     """The columns that a star stands for, without those that it leaves out."""
     if star.args.get("replace") or star.args.get("rename"):
         raise UncertainDerivation
@@ -460,9 +396,9 @@ def _columns_except(star: exp.Star, columns: Iterable[_DerivedColumn]) -> Iterat
     return (each for each in columns if each.name.casefold() not in left_out)
 
 
-def _resolve_sources(tables: Iterable[exp.Expr], known: _RowSources) -> dict[str, _RowSource]:
+def _resolve_sources(tables: Iterable[exp.Expr], known: RowSources) -> dict[str, RowSource]:
     """The sources in FROM and its joins, in order, by the name that may qualify their columns."""
-    sources: dict[str, _RowSource] = {}
+    sources: dict[str, RowSource] = {}
     for table in tables:
         name, rows = _resolve_source(table, known)
         # nothing can be qualified with the number of a source without a name of its own
@@ -470,7 +406,7 @@ def _resolve_sources(tables: Iterable[exp.Expr], known: _RowSources) -> dict[str
     return sources
 
 
-def _resolve_source(node: exp.Expr, sources: _RowSources) -> tuple[str, _RowSource]:
+def _resolve_source(node: exp.Expr, sources: RowSources) -> tuple[str, RowSource]:
     """The source in FROM, and the name that may qualify its columns."""
     match node:
         case exp.Table(this=exp.Identifier()):
@@ -482,15 +418,3 @@ def _resolve_source(node: exp.Expr, sources: _RowSources) -> tuple[str, _RowSour
         case exp.Subquery():
             return node.alias.casefold(), _apply_column_aliases(_derive_node(node, sources), node.args.get("alias"))
     raise UncertainDerivation
-
-
-def _column_uses(rows: _RowSource, name: str) -> ColumnUses:
-    """The uses of a column of one source."""
-    if rows.columns is None:
-        if name.casefold() in _NAMES_WITHOUT_COLUMN:
-            raise UncertainDerivation
-        return frozenset({ColumnUse(rows.asset, name)}) if rows.asset else NO_USES
-    named_columns = rows.columns_named(name)
-    if len(named_columns) != 1 or named_columns[0].uses is None:
-        raise UncertainDerivation
-    return named_columns[0].uses

@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from sparkassets.core.derivation.column_uses import ColumnComparison, ComparisonSign, RowFilter, parse_query
-from sparkassets.core.derivation.query_derivation import QueryRelation
+from sparkassets.core.derivation.row_sources import QueryRelation
 from sparkassets.frozen import frozen
 
 _SIGN_OF_NODE: Final[Mapping[type[exp.Expr], ComparisonSign]] = {

@@ -217,7 +217,7 @@ class _LineageTracer:
                         numbered,
                         query,
                         partitions=entry_partitions,
-                        changed=_changes_touching(foreign_changes, entry_partitions),
+                        changed=tuple(phrase for parts, phrase in foreign_changes if parts.overlaps(entry_partitions)),
                     )
                 )
                 untraced = untraced - entry_partitions
@@ -417,11 +417,6 @@ def _foreign_changes(numbered: NumberedEntry) -> list[tuple[PartitionSet, str]]:
         return []
     commits = numbered.entry.found.commits
     return [(commit.partitions, f"{commit.operation} in version {commit.version}") for commit in commits]
-
-
-def _changes_touching(changed: list[tuple[PartitionSet, str]], touched: PartitionSet) -> tuple[str, ...]:
-    """The phrases of the changes that touch ``touched`` partitions."""
-    return tuple(phrase for partitions, phrase in changed if partitions.overlaps(touched))
 
 
 def _is_relevant(asset: AssetSpec, numbered: NumberedEntry, query: _LineageQuery) -> bool:

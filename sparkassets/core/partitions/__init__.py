@@ -1,15 +1,7 @@
 """Partitions: sets of them and their algebra; dimensions and keys; dependencies between assets."""
 
 from sparkassets.core.partitions.chunks import Slot
-from sparkassets.core.partitions.dependency import (
-    Dependency,
-    NamedMapping,
-    NewestMapping,
-    OverlapMapping,
-    PartitionMapping,
-    WholeMapping,
-    WindowMapping,
-)
+from sparkassets.core.partitions.dependency import Dependency
 from sparkassets.core.partitions.grains import NAMED_GRAINS, YEARS, PartitionError
 from sparkassets.core.partitions.partition_set import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.partitions.partitioning import UNPARTITIONED, Partitioning
@@ -24,6 +16,14 @@ from sparkassets.core.partitions.segments import (
     segment_value,
 )
 from sparkassets.core.partitions.stamped_partitions import StampedPartitions, StampedRanges
+from sparkassets.core.partitions.time_mappings import (
+    NamedMapping,
+    NewestMapping,
+    OverlapMapping,
+    PartitionMapping,
+    WholeMapping,
+    WindowMapping,
+)
 from sparkassets.core.partitions.time_partition import TimePartition
 
 __all__ = [

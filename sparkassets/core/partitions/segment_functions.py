@@ -222,13 +222,8 @@ def _apply_answers(
 ) -> Sequence[tuple[Segment, C]]:
     """The pairs of ``apart`` with their new values, without those that become ``usual``.
 
-    The same object is returned where nothing changes, because identical sets are quick to compare.
-
-    Args:
-        apart: (tuple, value) pairs.
-        keys: One for each pair; pairs with the same key have the same value.
-        answers: Key to (value, new value).
-        usual: The function's usual value.
+    There is a key for each pair, and (value, new value) for each key. The same object is returned where nothing
+    changes, because identical sets are quick to compare.
     """
     becoming_usual = {key for key, (_, answer) in answers.items() if answer == usual}
     if len(becoming_usual) == len(answers):
@@ -438,9 +433,8 @@ class DistinctValues:
         span = differing_span(known_apart, apart)
         if span is None:
             return counts
-        return _count_values(
-            _count_values(counts, _pairs_between(apart, *span), 1), _pairs_between(known_apart, *span), -1
-        )
+        counts = _count_values(counts, _pairs_between(apart, *span), 1)
+        return _count_values(counts, _pairs_between(known_apart, *span), -1)
 
 
 def _count_values(

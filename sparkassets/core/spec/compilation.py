@@ -17,7 +17,8 @@ from sparkassets.core.spec.asset_checks import (
     find_unbraced_assets,
 )
 from sparkassets.core.spec.asset_graph import sort_topologically, upstream_edges
-from sparkassets.core.spec.bodies import AssetBody, AssetCode, ModuleSource, compile_body, join_bodies
+from sparkassets.core.spec.asset_services import RunBudget
+from sparkassets.core.spec.bodies import AssetBody, AssetCode, compile_body, join_bodies
 from sparkassets.core.spec.column_inference import (
     TableColumns,
     check_listed_columns,
@@ -29,7 +30,8 @@ from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft, r
 from sparkassets.core.spec.expect_and_notify import compile_expect, compile_notify, narrow_rules, refuse_selections
 from sparkassets.core.spec.folder_defaults import check_folders, find_owner, find_tags
 from sparkassets.core.spec.inlets import compile_inlets
-from sparkassets.core.spec.model import CHANGE_COLUMNS, AssetSpec, InletSpec, ReadChanges, RunBudget, Schedule
+from sparkassets.core.spec.model import CHANGE_COLUMNS, AssetSpec, InletSpec, ReadChanges, Schedule
+from sparkassets.core.spec.module_source import ModuleSource
 from sparkassets.core.spec.outlets import compile_folders, compile_properties
 from sparkassets.core.spec.partition import compile_segment_params
 from sparkassets.core.spec.project_file import is_kept_by_spark, profile_key_place, secrets_of, state_place
@@ -263,7 +265,8 @@ def _compile_asset_schedule(
 ) -> Schedule:
     """The schedule of an asset; none for one whose job runs elsewhere, so that no run of it is ever due."""
     external = compile_external_schedule(draft, body)
-    return external or compile_schedule(draft, _select_named_inlets(inlets), files, installed=timetables)
+    named_inlets = {name: inlet for name, inlet in inlets.items() if not inlet.is_foreign_key_only}
+    return external or compile_schedule(draft, named_inlets, files, installed=timetables)
 
 
 def _group_outlet_bodies(files: AssetFiles, bodies: Mapping[str, AssetBody]) -> dict[str, dict[str, AssetBody]]:
@@ -273,11 +276,6 @@ def _group_outlet_bodies(files: AssetFiles, bodies: Mapping[str, AssetBody]) -> 
         if draft.maker and draft.keys.python is None:
             bodies_by_maker.setdefault(draft.maker, {})[name] = bodies[name]
     return bodies_by_maker
-
-
-def _select_named_inlets(inlets: Mapping[str, InletSpec]) -> dict[str, InletSpec]:
-    """The inlets without those that only foreign keys name, whose updates are no reason to run."""
-    return {name: inlet for name, inlet in inlets.items() if not inlet.is_foreign_key_only}
 
 
 def _compile_own_rules(

@@ -11,9 +11,12 @@ from jinja2 import TemplateError, TemplateSyntaxError
 from sparkassets.core.instants import DAY, Duration, InstantError, zone_offsets
 from sparkassets.core.phrases import listing
 from sparkassets.core.sandbox import environment, undeclared_names
-from sparkassets.core.spec.bodies import ModuleSource, compile_function
+from sparkassets.core.spec.asset_services import DeadlineSpec, NotifyRule
+from sparkassets.core.spec.bodies import compile_function
+from sparkassets.core.spec.code_bodies import PythonBody
 from sparkassets.core.spec.drafts import ProjectDraft
-from sparkassets.core.spec.model import AssetSpec, DeadlineSpec, NotifyRule, PythonBody
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.module_source import ModuleSource
 from sparkassets.core.spec.project_models import NotifyMap
 from sparkassets.core.spec.schedule_models import DeadlineMap
 from sparkassets.core.spec.selection import select_assets

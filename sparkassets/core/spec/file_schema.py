@@ -18,6 +18,7 @@ from sparkassets.core.spec import (
     rule_maps,
     schedule_models,
     value_kinds,
+    write_models,
 )
 from sparkassets.core.spec.asset_models import AssetFile
 from sparkassets.core.spec.case_files import CaseFile
@@ -160,11 +161,11 @@ _SECTIONS: Final[dict[str, type[BaseModel]]] = {
     "`date_range` of a strategy": schedule_models.DateRangeMap,
     "`strategy` of segments alone as a map": schedule_models.SegmentStrategyMap,
     "`segments` of a strategy": schedule_models.SegmentOptionsMap,
-    "`write` as a map": asset_models.WriteMap,
-    "`write` by a mode of an installed package": asset_models.RegisteredWriteMap,
-    "`upsert` of a write": asset_models.UpsertMap,
-    "`publish` of a write": asset_models.PublishMap,
-    "`history` of an upsert": asset_models.HistoryMap,
+    "`write` as a map": write_models.WriteMap,
+    "`write` by a mode of an installed package": write_models.RegisteredWriteMap,
+    "`upsert` of a write": write_models.UpsertMap,
+    "`publish` of a write": write_models.PublishMap,
+    "`history` of an upsert": write_models.HistoryMap,
     "A column: `columns: {name: {…}}`": asset_models.ColumnMap,
     "One of the `checks` of a column": rule_maps.ColumnRuleMap,
     "One of the `validations` of an asset, an inlet or an outlet": rule_maps.RuleMap,

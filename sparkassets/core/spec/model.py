@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal
 
@@ -18,13 +18,15 @@ from sparkassets.core.partitions import (
     SegmentMatch,
 )
 from sparkassets.core.source_formats import FORMATS, FileFormat
+from sparkassets.core.spec.asset_services import DeadlineSpec, NotifyRule, RunBudget
+from sparkassets.core.spec.code_bodies import PythonBody, SqlBody
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.strategies import Strategy
 from sparkassets.core.timetables import Timetable
 from sparkassets.core.validations import ValidationRule, rules_digest
 from sparkassets.core.writes import WriteMode
 from sparkassets.errors import FileLocation
-from sparkassets.frozen import frozen, replace
+from sparkassets.frozen import frozen
 
 OnUpdate = Literal["rerun", "ignore"]
 OnRemoved = Literal["keep", "rerun"]
@@ -32,7 +34,6 @@ OnCodeChange = Literal["warn", "backfill", "forward_only"]
 SchemaPolicy = Literal["strict", "add_columns", "evolve"]
 Committer = Literal["auto", "spark"]
 UnchangedPolicy = Literal["skip", "publish"]
-NotifyOn = Literal["failure", "withheld", "waiting", "late", "recovery"]
 
 NOWHERE = FileLocation("")
 """The location of what no file says."""
@@ -191,44 +192,6 @@ class Schedule:
 
 
 @frozen
-class SqlBody:
-    """A Jinja template that renders one SELECT.
-
-    Attributes:
-        template: Its text.
-        location: Where that begins.
-        macros: Definitions of the macros that it uses, which print nothing.
-    """
-
-    template: str
-    location: FileLocation
-    macros: str = ""
-
-    @property
-    def text(self) -> str:
-        """The template with its macros, as it is rendered."""
-        return self.macros + self.template
-
-
-@frozen
-class PythonBody:
-    """A function ``module:name`` of an allowed package, found without importing it.
-
-    Attributes:
-        arguments: Its argument names, in order.
-        search_path: Absolute folder that must be on ``sys.path`` to import the module.
-        takes: By argument, the library whose rows it asks for by its annotation; all others are given Spark's.
-    """
-
-    module: str
-    function: str
-    arguments: tuple[str, ...]
-    search_path: str
-    location: FileLocation
-    takes: Mapping[str, str] = field(default_factory=dict)
-
-
-@frozen
 class SegmentParams:
     """Params by segment: each run has the params of its segment.
 
@@ -247,53 +210,6 @@ class SegmentParams:
         {'store': 'a', 'x': 1}
         """
         return self.params[tuple(segment[place] for place in self.places)]
-
-
-@frozen
-class RunBudget:
-    """Limits for the cost of one run of an asset; None is no limit."""
-
-    bytes: int | None = None
-    seconds: int | None = None
-
-
-@frozen
-class DeadlineSpec:
-    """By when the newest of an asset has to be there.
-
-    Attributes:
-        deadlines: A slot's ``run_after`` is one.
-        text: As it was written, for people.
-    """
-
-    deadlines: Timetable
-    text: str
-
-
-@frozen
-class NotifyRule:
-    """Who is notified of what.
-
-    Attributes:
-        to: Variables of the environment that hold the receivers' URLs, which no spec does.
-        hook: A function that is given the message.
-        title, template: Jinja templates; empty for the usual ones.
-        digest: At whose ticks everything since the tick before is sent as one message; None sends it at once.
-    """
-
-    on: tuple[NotifyOn, ...]
-    to: tuple[str, ...] = ()
-    hook: PythonBody | None = None
-    title: str = ""
-    template: str = ""
-    digest: Timetable | None = None
-
-    def by_receiver(self) -> Iterator[tuple[str, NotifyRule]]:
-        """Each receiver, by its variable or function, with the rule for it alone."""
-        if self.hook is not None:
-            yield f"{self.hook.module}:{self.hook.function}", replace(self, to=())
-        for name in self.to:
-            yield name, replace(self, to=(name,), hook=None)
 
 
 @frozen

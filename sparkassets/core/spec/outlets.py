@@ -13,11 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.phrases import listing
-from sparkassets.core.spec.asset_models import AssetFile, OutletMap, WriteMap
+from sparkassets.core.spec.asset_models import AssetFile, OutletMap
 from sparkassets.core.spec.column_inference import compile_columns
 from sparkassets.core.spec.drafts import AssetDraft
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.source import plain_text
+from sparkassets.core.spec.write_models import WriteMap
 from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.validations import ValidationRule

@@ -16,7 +16,7 @@ from sparkassets.core.partitions import (
     segment_value,
 )
 from sparkassets.core.patterns import PathPattern, PatternError
-from sparkassets.core.spec.asset_models import AssetFile, WriteMap, needs_no_column
+from sparkassets.core.spec.asset_models import AssetFile, needs_no_column
 from sparkassets.core.spec.drafts import AssetDraft
 from sparkassets.core.spec.model import SegmentParams, SourceSpec
 from sparkassets.core.spec.schedule_models import PartitionMap, SegmentsMap
@@ -29,6 +29,7 @@ from sparkassets.core.spec.time_dimension import (
     is_timed,
     own_interval,
 )
+from sparkassets.core.spec.write_models import WriteMap
 from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.strategies import EveryInstance, Strategy
 from sparkassets.core.suggestions import did_you_mean

@@ -11,8 +11,9 @@ from sparkassets.core.definitions.definition import digest
 from sparkassets.core.entry_points import Factory
 from sparkassets.core.instants import Duration, InstantError
 from sparkassets.core.query_text import MOST_NESTED, find_excess_nesting
-from sparkassets.core.spec.bodies import ModuleSource, find_function
+from sparkassets.core.spec.bodies import find_function
 from sparkassets.core.spec.drafts import ProjectDraft
+from sparkassets.core.spec.module_source import ModuleSource
 from sparkassets.core.spec.rule_maps import ForeignKeyMap, RangeMap, RowCountMap
 from sparkassets.core.spec.sql_types import TypeNameError, check_type
 from sparkassets.core.spec.value_kinds import one_or_more

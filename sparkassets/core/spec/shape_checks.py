@@ -19,6 +19,7 @@ from sparkassets.core.spec import (
     rule_maps,
     schedule_models,
     value_kinds,
+    write_models,
 )
 from sparkassets.core.spec.value_kinds import EXPECTED
 from sparkassets.core.spec.yaml_document import DocumentPlace, KeyPath, YamlDocument
@@ -56,10 +57,10 @@ _MODELS_BY_PATH: Final[Mapping[type[BaseModel], Mapping[str, _Described]]] = {
         "strategy": schedule_models.strategy_map,
         "strategy.date_range": schedule_models.DateRangeMap,
         "strategy.segments": schedule_models.SegmentOptionsMap,
-        "write": asset_models.write_map,
-        "write.upsert": asset_models.UpsertMap,
-        "write.upsert.history": asset_models.HistoryMap,
-        "write.publish": asset_models.PublishMap,
+        "write": write_models.write_map,
+        "write.upsert": write_models.UpsertMap,
+        "write.upsert.history": write_models.HistoryMap,
+        "write.publish": write_models.PublishMap,
         **{
             f"{owner}columns.*{key}": described
             for owner in ("", "outlets.*.")
@@ -140,7 +141,7 @@ _EXPECTED_VALUES: Final = {
 """Values to suggest where a word is not one of the allowed ones."""
 _NAMES_ELSEWHERE: Final[Mapping[type[BaseModel], Mapping[str, str]]] = {
     asset_models.AssetFile: IN_YAML,
-    asset_models.UpsertMap: IN_UPSERTS,
+    write_models.UpsertMap: IN_UPSERTS,
 }
 """What keys of other frameworks are called here, by the map that has them."""
 _NOT_BOOLEAN: Final = frozenset({"yes", "no", "on", "off", "y", "n"})

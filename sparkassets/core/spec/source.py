@@ -10,11 +10,12 @@ from sparkassets.core.entry_points import Factory, RegisteredError
 from sparkassets.core.patterns import PathPattern, PatternError
 from sparkassets.core.phrases import listing
 from sparkassets.core.source_formats import FORMATS, REGISTRY, FileFormat, build_registered_format
-from sparkassets.core.spec.asset_models import AssetFile, WriteMap
+from sparkassets.core.spec.asset_models import AssetFile
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.core.spec.schedule_models import SegmentsMap
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.spec.time_bounds import fixed_seconds
+from sparkassets.core.spec.write_models import WriteMap
 from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.suggestions import suggest_close
 from sparkassets.core.table_names import has_fields, parse_table_name

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from sparkassets.core.patterns import PathPattern
-from sparkassets.core.spec.model import AssetSpec, PythonBody
+from sparkassets.core.spec.code_bodies import PythonBody
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.storage_location import NAMED, StorageLocation
 from sparkassets.core.table_names import parse_table_name

@@ -8,13 +8,13 @@ from typing import Literal
 from sparkassets.core.entry_points import Factory, RegisteredError
 from sparkassets.core.instants import Duration
 from sparkassets.core.query_text import MOST_NESTED, find_excess_nesting
-from sparkassets.core.spec.asset_models import HistoryMap, RegisteredWriteMap, UpsertMap, WriteMap
 from sparkassets.core.spec.bodies import AssetBody
 from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft
 from sparkassets.core.spec.model import InletSpec, ReadAfter, ReadChanges, Schedule, UnchangedPolicy
 from sparkassets.core.spec.schedule_models import SegmentStrategyMap, StrategyMap
 from sparkassets.core.spec.time_dimension import is_timed
 from sparkassets.core.spec.value_kinds import one_or_more
+from sparkassets.core.spec.write_models import HistoryMap, RegisteredWriteMap, UpsertMap, WriteMap
 from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh, LatestOnly, SegmentBatches, Strategy
 from sparkassets.core.suggestions import KnownColumns, did_you_mean, suggest_close

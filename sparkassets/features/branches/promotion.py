@@ -16,8 +16,9 @@ from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.run_slots import explain_obstacles
 from sparkassets.core.runs import BranchPromotion, InletPin, RunConsumption, RunRequest, TablePosition
+from sparkassets.core.spec.code_bodies import PythonBody
 from sparkassets.core.spec.column_changes import ColumnChanges
-from sparkassets.core.spec.model import AssetSpec, PythonBody
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange, FullRefresh, LatestOnly, SegmentBatches
 from sparkassets.features.branches.branch_project import base_uri
 from sparkassets.frozen import frozen

@@ -19,7 +19,8 @@ from sparkassets.errors import InputError, describe_error
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
-    from sparkassets.core.spec.model import NotifyRule, PythonBody
+    from sparkassets.core.spec.asset_services import NotifyRule
+    from sparkassets.core.spec.code_bodies import PythonBody
     from sparkassets.core.spec.project_spec import ProjectSpec
     from sparkassets.features.notifications.notices import NotificationMessage
 

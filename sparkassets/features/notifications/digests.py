@@ -21,7 +21,8 @@ from sparkassets.core.journal.entries import FailureEntry, NumberedEntry
 from sparkassets.core.journal.notified import LateEntry, PersonWaitEntry
 from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.planner.wording import label_partitions, plural
-from sparkassets.core.spec.model import AssetSpec, NotifyRule
+from sparkassets.core.spec.asset_services import NotifyRule
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.features.notifications.delivery import MessageDelivery
 from sparkassets.features.notifications.notices import (

@@ -19,7 +19,8 @@ from sparkassets.core.journal.withheld_records import describe_verdicts
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.planner.wording import label_partitions, listing, plural
 from sparkassets.core.redaction import redact
-from sparkassets.core.spec.model import AssetSpec, NotifyOn, NotifyRule
+from sparkassets.core.spec.asset_services import NotifyOn, NotifyRule
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.frozen import frozen
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sparkassets.app.context import ProjectContext, Selection
     from sparkassets.core.journal.entries import Entry
     from sparkassets.core.journal.state import State
-    from sparkassets.core.spec.model import NotifyRule
+    from sparkassets.core.spec.asset_services import NotifyRule
 
 
 class NotifyCommands:

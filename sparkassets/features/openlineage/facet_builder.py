@@ -14,7 +14,8 @@ from sparkassets.core.journal.entries import ClaimEntry, OutletEntry, SuccessEnt
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import UNPARTITIONED
 from sparkassets.core.runs import InletPin
-from sparkassets.core.spec.model import AssetSpec, SqlBody
+from sparkassets.core.spec.code_bodies import SqlBody
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.validations import RuleVerdict, qualified_rule_name
 from sparkassets.core.writes import WriteMode

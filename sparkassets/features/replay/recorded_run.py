@@ -14,7 +14,8 @@ from sparkassets.core.journal.history import RunRecord
 from sparkassets.core.journal.state import AssetState, EventRef, State
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.query_text import executable_form
-from sparkassets.core.spec.model import AssetSpec, SqlBody
+from sparkassets.core.spec.code_bodies import SqlBody
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.templating import Template
 from sparkassets.errors import InputError

@@ -17,7 +17,7 @@ from sparkassets.core.documents.table_difference import (
 )
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.phrases import listing
-from sparkassets.core.spec.model import PythonBody
+from sparkassets.core.spec.code_bodies import PythonBody
 from sparkassets.core.spec.storage_overlaps import catalog_schema
 from sparkassets.errors import InputError, RunError, SourceError, SparkAssetsError
 from sparkassets.features.replay.recorded_run import RecordedRun, needs_earlier_rows, read_recorded_run

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import msgspec
 
 from sparkassets.core.redaction import redact
-from sparkassets.core.spec.model import SqlBody
+from sparkassets.core.spec.code_bodies import SqlBody
 from sparkassets.digests import blake2b
 from sparkassets.errors import SparkAssetsError
 from sparkassets.frozen import frozen

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.spec.model import AssetSpec, InletSpec, PythonBody
+from sparkassets.core.spec.code_bodies import PythonBody
+from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.validations import (
     HasColumnsCheck,
     PythonCheck,

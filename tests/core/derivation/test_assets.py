@@ -6,7 +6,8 @@ import pytest
 
 from sparkassets.core.derivation.asset_columns import AssetDerivations, derive_asset
 from sparkassets.core.derivation.column_lineage import trace_column
-from sparkassets.core.spec.model import InletSpec, ReadChanges, SegmentParams, SqlBody
+from sparkassets.core.spec.code_bodies import SqlBody
+from sparkassets.core.spec.model import InletSpec, ReadChanges, SegmentParams
 from sparkassets.core.writes import HistoryColumns, UpsertWrite
 from tests.builders import HERE, asset, project, source
 

@@ -3,8 +3,8 @@
 import pytest
 
 from sparkassets.core.derivation.column_uses import RowFilter
-from sparkassets.core.derivation.query_derivation import QueryRelation
 from sparkassets.core.derivation.row_filters import find_row_filters
+from sparkassets.core.derivation.row_sources import QueryRelation
 
 RELATIONS = {"people": QueryRelation("p"), "orders": QueryRelation("o", ("id", "person", "amount"))}
 

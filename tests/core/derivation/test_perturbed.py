@@ -8,7 +8,8 @@ from random import Random
 
 import pytest
 
-from sparkassets.core.derivation.query_derivation import QueryRelation, derive_query
+from sparkassets.core.derivation.query_derivation import derive_query
+from sparkassets.core.derivation.row_sources import QueryRelation
 from tests.depth import examples
 
 TABLES = {"t": ("a", "b", "c"), "u": ("a", "d", "e"), "v": ("b", "d", "f")}

@@ -2,7 +2,8 @@
 
 import pytest
 
-from sparkassets.core.derivation.query_derivation import QueryRelation, derive_query
+from sparkassets.core.derivation.query_derivation import derive_query
+from sparkassets.core.derivation.row_sources import QueryRelation
 
 RELATIONS = {
     "t": QueryRelation("x"),

@@ -8,7 +8,7 @@ from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.journal.notified import LateEntry
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.runs import RunRequest
-from sparkassets.core.spec.model import NotifyRule
+from sparkassets.core.spec.asset_services import NotifyRule
 from sparkassets.core.validations import RuleVerdict
 from sparkassets.features.notifications.notices import AssetNotice, NoticeCollector, NotificationMessage, build_messages
 from tests.builders import Story, asset, project, source

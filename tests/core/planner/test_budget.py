@@ -8,7 +8,7 @@ from sparkassets.core.planner.batch.requested_runs import plan_rebuild
 from sparkassets.core.planner.explain.status import asset_status
 from sparkassets.core.planner.incremental_planner import IncrementalPlanner
 from sparkassets.core.planner.planner import make_plan
-from sparkassets.core.spec.model import RunBudget
+from sparkassets.core.spec.asset_services import RunBudget
 from sparkassets.core.strategies import DateRange, EveryInstance
 from sparkassets.runtime.requested_works import BackfillWork
 from tests.builders import Story, asset, project, source

@@ -19,7 +19,7 @@ from sparkassets.core.planner.explain.lateness import (
     lateness_changes,
 )
 from sparkassets.core.planner.plan import AssetLateness
-from sparkassets.core.spec.model import DeadlineSpec, NotifyRule
+from sparkassets.core.spec.asset_services import DeadlineSpec, NotifyRule
 from sparkassets.core.timetables.parse import parse_timetable
 from tests.builders import Story, asset, at, project, source
 

@@ -11,7 +11,7 @@ from sparkassets.core.documents.report import ReportHistory, build_report
 from sparkassets.core.planner.batch.requested_runs import plan_rebuild
 from sparkassets.core.planner.explain.status import asset_status
 from sparkassets.core.query_text import normal_form
-from sparkassets.core.spec.model import SqlBody
+from sparkassets.core.spec.code_bodies import SqlBody
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import AppendWrite, UpsertWrite
 from sparkassets.runtime.requested_works import BackfillWork

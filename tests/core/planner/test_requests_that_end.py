@@ -8,7 +8,7 @@ from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import SegmentEntry
 from sparkassets.core.results import RunResult
 from sparkassets.core.run_costs import InletVolume
-from sparkassets.core.spec.model import RunBudget
+from sparkassets.core.spec.asset_services import RunBudget
 from sparkassets.core.strategies import DateRange, EveryInstance
 from sparkassets.runtime.requested_works import BackfillWork
 from tests.builders import Story, asset, project, source

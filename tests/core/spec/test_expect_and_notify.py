@@ -3,7 +3,7 @@
 import pytest
 
 from sparkassets.core.instants import from_unix
-from sparkassets.core.spec.model import NotifyRule
+from sparkassets.core.spec.asset_services import NotifyRule
 from tests.builders import at
 from tests.core.spec.in_memory import compiled, errors, errors_of, one
 

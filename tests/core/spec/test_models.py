@@ -6,7 +6,8 @@ from sparkassets.core.conditions import UpdateLeaf
 from sparkassets.core.conditions.parsing import parse_condition
 from sparkassets.core.instants import Duration, parse_instant, to_unix
 from sparkassets.core.partitions import OverlapMapping, TimePartition, WindowMapping
-from sparkassets.core.spec.model import InletSpec, PartitionRequirement, ReadAfter, Schedule, SourceSpec, SqlBody
+from sparkassets.core.spec.code_bodies import SqlBody
+from sparkassets.core.spec.model import InletSpec, PartitionRequirement, ReadAfter, Schedule, SourceSpec
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.strategies import DateRange, FullRefresh, LatestOnly
 from sparkassets.core.writes import AppendWrite, ReplaceWrite

@@ -6,7 +6,7 @@ import pytest
 
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.digest_marks import DigestEntry
-from sparkassets.core.spec.model import NotifyRule, RunBudget
+from sparkassets.core.spec.asset_services import NotifyRule, RunBudget
 from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.features.notifications.delivery import MessageDelivery
 from sparkassets.features.notifications.digests import DigestSender

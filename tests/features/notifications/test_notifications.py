@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from sparkassets.core.spec.model import DeadlineSpec, NotifyRule, PythonBody, RunBudget
+from sparkassets.core.spec.asset_services import DeadlineSpec, NotifyRule, RunBudget
+from sparkassets.core.spec.code_bodies import PythonBody
 from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.errors import FileLocation, InputError
 from sparkassets.features.notifications.notification_sink import NotificationSink

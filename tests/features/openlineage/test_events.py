@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sparkassets.core.spec.model import NOWHERE, ColumnSpec, ReadAfter, SqlBody
+from sparkassets.core.spec.code_bodies import SqlBody
+from sparkassets.core.spec.model import NOWHERE, ColumnSpec, ReadAfter
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import AppendWrite
 from sparkassets.features.openlineage.facet_builder import FacetBuilder

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.spec.model import SqlBody
+from sparkassets.core.spec.code_bodies import SqlBody
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.writes import AppendWrite, HistoryColumns, RegisteredWrite, ReplaceWrite, UpsertWrite
 from sparkassets.features.replay.recorded_run import needs_earlier_rows

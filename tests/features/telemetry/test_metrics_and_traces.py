@@ -8,7 +8,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client.parser import text_string_to_metric_families
 
-from sparkassets.core.spec.model import DeadlineSpec
+from sparkassets.core.spec.asset_services import DeadlineSpec
 from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.errors import InputError
 from sparkassets.features.telemetry.metrics import MetricsWatcher

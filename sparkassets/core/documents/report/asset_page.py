@@ -32,7 +32,8 @@ from sparkassets.core.planner.explain.lateness import list_watermarks
 from sparkassets.core.planner.explain.preview import preview_schedule
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.planner.planning_context import PlanningContext
-from sparkassets.core.spec.model import AssetSpec, InletSpec, PythonBody, ReadAfter, ReadChanges, SqlBody
+from sparkassets.core.spec.code_bodies import PythonBody, SqlBody
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadChanges
 from sparkassets.core.validations import MASKED
 
 MOST_LOOKUPS = 12_000

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
-from sparkassets.core.planner.batch.run_batches import (
-    PartitionsAndSlot,
-    assign_slots,
-    partition_limit,
-    partitions_before_gaps,
-)
+from sparkassets.core.planner.batch.instance_runs import PartitionsAndSlot, assign_slots
+from sparkassets.core.planner.batch.run_batches import partition_limit, partitions_before_gaps
 from sparkassets.core.planner.due.condition_causes import ConditionCauses, find_causes
 from sparkassets.core.planner.due.due_ticks import MOST_RUNS
 from sparkassets.core.planner.due.outdated_code import outputs_of_other_code

@@ -8,7 +8,8 @@ from sparkassets.core.planner.batch.held_runs import HeldRun, plan_without_held_
 from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress
 from sparkassets.core.planner.plan import CostEstimate, Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planning_context import PlanningContext
-from sparkassets.core.spec.model import AssetSpec, RunBudget
+from sparkassets.core.spec.asset_services import RunBudget
+from sparkassets.core.spec.model import AssetSpec
 
 _BUDGET_PREFIX = "over budget: "
 """Prefix of a waiting reason, by which `is_budget_wait` recognises it."""

@@ -22,8 +22,9 @@ from sparkassets.core.planner.due.outdated_code import own_definition_id
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planning_context import PlanningContext, UpstreamBarrier
 from sparkassets.core.planner.wording import name_partitions
+from sparkassets.core.spec.code_bodies import SqlBody
 from sparkassets.core.spec.column_changes import ColumnChanges, rebuild_command
-from sparkassets.core.spec.model import AssetSpec, SqlBody
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import frozen, replace
 
 _COUNTED: Final = re.compile(r"\(\s*\*\s*\)")

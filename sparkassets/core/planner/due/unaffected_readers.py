@@ -11,7 +11,8 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.planner.due.outdated_code import own_definition_id
 from sparkassets.core.planner.planning_context import PlanningContext
-from sparkassets.core.spec.model import AssetSpec, InletSpec, SqlBody
+from sparkassets.core.spec.code_bodies import SqlBody
+from sparkassets.core.spec.model import AssetSpec, InletSpec
 
 
 def find_unaffected_readers(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ from sparkassets.core.definitions.differences import ColumnEffect, find_columns_
 from sparkassets.core.derivation.asset_columns import AssetDerivations
 from sparkassets.core.derivation.column_uses import ColumnUse
 from sparkassets.core.planner.planning_context import PlanningContext
-from sparkassets.core.spec.model import AssetSpec, SqlBody
+from sparkassets.core.spec.code_bodies import SqlBody
+from sparkassets.core.spec.model import AssetSpec
 
 TouchedColumns = frozenset[str] | None
 """Columns in lower case; None for all, or where the set of rows may change."""

@@ -8,7 +8,7 @@ from sparkassets.core.journal.asset_records import FailedPartitions
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.withheld_records import WithheldPartitions
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.planner.batch.run_batches import trigger_reasons
+from sparkassets.core.planner.batch.run_reasons import trigger_reasons
 from sparkassets.core.planner.due.due_partitions import find_triggered_partitions
 from sparkassets.core.planner.due.pending_partitions import (
     PendingPartitions,

@@ -16,7 +16,8 @@ from sparkassets.core.planner.plan import AssetLateness
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.wording import label_partitions, plural
 from sparkassets.core.runs import InletPin, TablePosition
-from sparkassets.core.spec.model import AssetSpec, DeadlineSpec, InletSpec, ReadAfter
+from sparkassets.core.spec.asset_services import DeadlineSpec
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter
 from sparkassets.frozen import frozen
 
 

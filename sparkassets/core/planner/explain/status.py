@@ -54,13 +54,11 @@ class ClaimHolder:
 def find_claim_holders(context: PlanningContext, asset: AssetState) -> Iterator[ClaimHolder]:
     """Yields the driver that holds each open claim: the newest of each chain."""
     for chain in asset.chains.values():
-        claim = chain[-1]
+        claim, entry = chain[-1], chain[-1].entry
         if claim.status == "open":
             silent_seconds = max(0, context.clock - max(claim.proved, claim.at))
             is_gone = claim.token in context.gone_claims
-            yield ClaimHolder(
-                claim.entry.run, claim.driver, claim.at, silent_seconds, claim.entry.lease_seconds, is_gone
-            )
+            yield ClaimHolder(entry.run, claim.driver, claim.at, silent_seconds, entry.lease_seconds, is_gone)
 
 
 PartitionStatus = Literal[
@@ -203,12 +201,8 @@ def _status_of_runnable(context: PlanningContext, asset: AssetSpec) -> AssetStat
         asset=asset.name,
         kind=asset.strategy.name if asset.strategy else "",
         schedule=asset.schedule.text,
-        covered=tuple(asset.partitioning.labels(state.coverage)),
-        covered_text=_describe_partitions(
-            asset, state.coverage - asset.partitioning.unknown_partitions(state.coverage)
-        ),
         **(_partition_counts(context, asset, state, pending) if pending is not None else {}),
-        **_last_run_fields(state),
+        **_output_fields(asset, state),
         error=state.failed[-1].error if state.failed else None,
         running=live_claims[-1].entry.run if live_claims else None,
         holders=tuple(find_claim_holders(context, state)),
@@ -239,10 +233,16 @@ def _describe_silence(context: PlanningContext, asset: AssetSpec, state: AssetSt
     return (f"silenced by {silence.by} until {until}: {silence.reason}",)
 
 
-def _last_run_fields(state: AssetState) -> dict[str, Any]:
-    """Fields for the newest success: its run, when it was recorded, and its rows; None before the first."""
-    last = state.last
-    return {"last_run": last and last.run, "last_at": last and last.at, "rows": last and last.rows}
+def _output_fields(asset: AssetSpec, state: AssetState) -> dict[str, Any]:
+    """Fields for what is there, and for the newest success: its run, when it was recorded, its rows; None before it."""
+    known, last = state.coverage - asset.partitioning.unknown_partitions(state.coverage), state.last
+    return {
+        "covered": tuple(asset.partitioning.labels(state.coverage)),
+        "covered_text": _describe_partitions(asset, known),
+        "last_run": last and last.run,
+        "last_at": last and last.at,
+        "rows": last and last.rows,
+    }
 
 
 def _withheld_summaries(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[WithheldSummary, ...]:
@@ -257,10 +257,8 @@ def _inlet_warnings(state: AssetState) -> tuple[str, ...]:
     """Notes about validations of inlets that warned in the newest run."""
     if state.last is None:
         return ()
-    return tuple(
-        f"{state.last.run} {outcome}"
-        for outcome in describe_other_outcomes([each for each in state.last.verdicts if each.inlet])
-    )
+    outcomes = describe_other_outcomes([each for each in state.last.verdicts if each.inlet])
+    return tuple(f"{state.last.run} {outcome}" for outcome in outcomes)
 
 
 def _explain_unavailable_changes(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
@@ -270,9 +268,8 @@ def _explain_unavailable_changes(context: PlanningContext, asset: AssetSpec, sta
     from sparkassets.core.planner.gates.incremental_reads import increment_refusals
 
     reasons = {wait.reason for wait in find_decision(context, asset).waiting}
-    return tuple(
-        f"waits for a person: {reason}" for reason in increment_refusals(context, asset, state) if reason in reasons
-    )
+    refusals = increment_refusals(context, asset, state)
+    return tuple(f"waits for a person: {reason}" for reason in refusals if reason in reasons)
 
 
 def _explain_schema_conflict(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
@@ -291,10 +288,8 @@ def _budget_notes(context: PlanningContext, asset: AssetSpec) -> tuple[str, ...]
         return ()
     from sparkassets.core.planner.batch.budgets import is_budget_wait
 
-    waiting = find_decision(context, asset).waiting
-    return tuple(
-        label_prefix(wait.partitions, asset.partitioning) + wait.reason for wait in waiting if is_budget_wait(wait)
-    )
+    waits = filter(is_budget_wait, find_decision(context, asset).waiting)
+    return tuple(label_prefix(wait.partitions, asset.partitioning) + wait.reason for wait in waits)
 
 
 def _describe_partitions(asset: AssetSpec, parts: PartitionSet) -> str:
@@ -316,11 +311,7 @@ def _status_of_outlet(context: PlanningContext, asset: AssetSpec) -> AssetStatus
         maker,
         asset=asset.name,
         kind=f"outlet of {asset.maker}",
-        covered=tuple(asset.partitioning.labels(state.coverage)),
-        covered_text=_describe_partitions(
-            asset, state.coverage - asset.partitioning.unknown_partitions(state.coverage)
-        ),
-        **_last_run_fields(state),
+        **_output_fields(asset, state),
         late=None,
         notes=describe_table(context, asset, state),
     )
@@ -419,10 +410,7 @@ def _status_layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple
 
 
 def _failed_partitions(pending: PendingPartitions, state: AssetState, requested: PartitionSet) -> PartitionSet:
-    """Failed partitions that are due or requested ``requested``.
-
-    A partition that failed only by lookback still has its earlier rows, so it keeps its status.
-    """
+    """The failed partitions without those that failed only by lookback: these have rows, and keep their status."""
     return state.failed_partitions & (pending.due_partitions | pending.by_trigger | requested)
 
 
