@@ -63,7 +63,7 @@ WHERE_SPARK_COMMITS = (
     CONTRACT.test_of_two_fences_at_once_the_table_holds_the_higher_after_a_second_look,
     CONTRACT.test_a_lower_version_is_skipped_in_silence,
 )
-"""What of the contract is Spark's own to keep; the rest is tried with it by `make deep`."""
+"""What of the contract is Spark's own to keep; `make deep` tries the rest with it, too."""
 
 
 @pytest.fixture
@@ -71,6 +71,7 @@ def table(engine, spark, tmp_path, commit):
     return PathTable(engine, spark, tmp_path, commit=commit)
 
 
+@pytest.mark.alike
 @pytest.mark.parametrize("commit", ["auto", deep("spark")])
 class TestAtAPath(TargetContract):
     def test_what_attempts_staged_in_vain_is_removed_by_its_name(self, table):
@@ -120,6 +121,7 @@ class TestWhoCommits:
         assert DeltaTable.is_deltatable(table.asset.storage.path) == (commit == "auto")
 
 
+@pytest.mark.alike
 @pytest.mark.parametrize("commit", ["auto", deep("spark")])
 class TestPartitionsAtAPath(PartitionsContract):
     @pytest.fixture

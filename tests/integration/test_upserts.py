@@ -284,6 +284,7 @@ def test_the_columns_change_as_the_asset_lets_them(engine, spark, tmp_path):
         strict.run((2, "c", 7), schema="id int, name string, n int")
 
 
+@pytest.mark.alike
 def test_a_rebuild_takes_the_place_of_all_and_remembers_anew(customers):
     customers.run((1, "a", 1, "c"), (2, "b", 1, "c"), (3, "c", 1, "c"))
     customers.run((2, None, 9, "d"), (3, "d", 2, "u"))
@@ -293,6 +294,7 @@ def test_a_rebuild_takes_the_place_of_all_and_remembers_anew(customers):
     assert customers.names() == [(1, "c"), (2, "b")]
 
 
+@pytest.mark.alike
 def test_changes_as_deltas_feed_tells_them(engine, spark, tmp_path):
     schema = "id int, name string, _change_type string, _commit_version bigint, _commit_timestamp timestamp"
     made = Customers(engine, spark, tmp_path, schema)
