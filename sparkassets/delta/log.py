@@ -145,6 +145,12 @@ class DeltaLog:
         """The raw commit of a version; None where the log lacks it."""
         return self._files.read_bytes(_entry_name(version))
 
+    def ends_at(self, version: int) -> bool:
+        """Whether the log has a version and none after it."""
+        # the later one first: clean-up deletes the earlier one first, so no reader that slept takes this for the end
+        later, own = (f"{_LOG}/{_entry_name(each)}" for each in (version + 1, version))
+        return not self.holds(later) and self.holds(own)
+
     def holds(self, place: str) -> bool:
         """Whether a file is there, relative to the table's folder."""
         return self._files.holds(place)

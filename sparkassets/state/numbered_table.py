@@ -19,7 +19,7 @@ from deltalake.transaction import AddAction, RemoveAction, Transaction
 
 from sparkassets.core.journal.codec.formats import FORMAT
 from sparkassets.delta import durability
-from sparkassets.delta.log import parse_transactions
+from sparkassets.delta.log import DeltaLog, parse_transactions
 from sparkassets.delta.tables import fault_of
 from sparkassets.errors import StateError
 from sparkassets.state import refusals
@@ -111,7 +111,9 @@ class NumberedTable:
         with self.lock:
             if self._table is not None and self._table.version() - self._loaded_version < RELOAD_EVERY:
                 try:
-                    self._table.update_incremental()
+                    # a look at two files; deltalake lists all, which in a store takes one request
+                    if self._folder is None or not DeltaLog(self.uri).ends_at(self._table.version()):
+                        self._table.update_incremental()
                 except (DeltaError, OSError):
                     self._table = None  # open it again: only if that fails too is it damaged
                 else:
