@@ -309,6 +309,21 @@ class TimePartition:
         """The oldest ``most`` of the slots that lie wholly in one of the ranges; takes time by what it returns."""
         return next(self._chunks(ranges, most), RangeSet())
 
+    def newest(self, ranges: RangeSet, most: int) -> RangeSet:
+        """The newest ``most`` of the slots that lie wholly in one of the ranges; takes time by what it returns."""
+        grid, newest = self._grid, list[tuple[int, int]]()
+        for start, high in reversed([*self.inside(ranges).pairs()]):
+            count, low = grid.count(start, high), start
+            if count > most:
+                low = high
+                for _ in range(most):
+                    low = grid.floor(low - 1)
+            newest.append((low, high))
+            most -= count
+            if most <= 0:
+                break
+        return RangeSet.from_pairs(newest)
+
     def _chunks(self, ranges: RangeSet, most: int) -> Iterator[RangeSet]:
         """Yields the slots wholly in one of the ranges, in consecutive chunks of ``most``; the last may be smaller."""
         grid = self._grid

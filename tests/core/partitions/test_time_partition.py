@@ -212,6 +212,7 @@ def test_split(drawn, most):
         slots[at : at + most] for at in range(0, len(slots), most)
     ]
     assert list(partition.slots(partition.oldest(ranges, most))) == slots[:most]
+    assert list(partition.slots(partition.newest(ranges, most))) == slots[-most:]
 
 
 @given(partitions_and_ranges())

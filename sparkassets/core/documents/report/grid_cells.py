@@ -164,10 +164,9 @@ def _find_first_shown(partitioning: Partitioning, pieces: Sequence[StatusPiece],
     tuple_count = 1
     for each in partitioning.segments:
         tuple_count *= max(1, min(len(each.keys), MOST_TUPLES))
-    hidden_count = time.count(slots) - max(most // min(tuple_count, MOST_TUPLES), MOST_TIMES_OF_MANY)
-    if hidden_count <= 0:
-        return None, 0
-    return time.oldest(slots, hidden_count).last, hidden_count
+    shown_count = max(most // min(tuple_count, MOST_TUPLES), MOST_TIMES_OF_MANY)
+    hidden_count = time.count(slots) - shown_count
+    return (time.newest(slots, shown_count).first, hidden_count) if hidden_count > 0 else (None, 0)
 
 
 class _CellCodes:
