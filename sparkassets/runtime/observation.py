@@ -312,7 +312,8 @@ def _relevant_assets(project: ProjectSpec, select: Collection[str] | None) -> li
     assets = project.assets.values()
     selected = set(project.assets if select is None else select)
     adjacent = {each for name in selected for each in (*project.assets[name].inlets, *project.assets[name].outlets)}
-    return [asset for asset in assets if asset.source is None and asset.name in selected | adjacent]
+    relevant = selected | adjacent
+    return [asset for asset in assets if asset.source is None and asset.name in relevant]
 
 
 def _writable_assets(project: ProjectSpec, select: Collection[str] | None) -> set[str]:

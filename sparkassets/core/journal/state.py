@@ -6,7 +6,7 @@ Everything that a decision needs is here: nothing is looked up in old entries (d
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from operator import is_not
 from typing import Any, Literal
@@ -391,8 +391,8 @@ class State:
     commit: int = 0
     assets: Mapping[str, AssetState] = field(default_factory=dict)
     datasets: Mapping[str, DatasetState] = field(default_factory=dict)
-    consumers: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
-    triggered: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    consumers: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    triggered: Mapping[str, Sequence[str]] = field(default_factory=dict)
     digests: Mapping[str, DigestMark] = field(default_factory=dict)
 
     def dataset(self, uri: str) -> DatasetState:

@@ -8,7 +8,7 @@ which flush the buffers; not from `assets` or `datasets`.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, TypeVar
 
 from sparkassets.core.journal.fold_specs import FoldInlet
@@ -27,7 +27,7 @@ class FoldWorkspace:
     Attributes:
         assets: Without buffered staleness; `flush_staleness` adds them.
         datasets: Without buffered coverage and events; `dataset` and `recent_events` add them.
-        consumers, triggered, digests: As in `State`.
+        consumers, triggered, digests: As in `State`, in lists where they changed.
     """
 
     def __init__(self, state: State) -> None:
@@ -36,6 +36,7 @@ class FoldWorkspace:
         self.consumers = dict(state.consumers)
         self.triggered = dict(state.triggered)
         self.digests = dict(state.digests)
+        self._changed_listeners: set[str] = set()
         self._journal_id = state.journal_id
         self._new_events: dict[str, list[EventRef]] = {}
         self._new_coverage: dict[str, list[PartitionSet]] = {}
@@ -47,6 +48,9 @@ class FoldWorkspace:
             self.dataset(uri)
         for name in list(self._new_staleness):
             self.flush_staleness(name)
+        for uri in self._changed_listeners:
+            _freeze(self.consumers, uri)
+            _freeze(self.triggered, uri)
         return State(
             self._journal_id, seq, commit, self.assets, self.datasets, self.consumers, self.triggered, self.digests
         )
@@ -144,20 +148,28 @@ class FoldWorkspace:
         former = old if old is not None else new
         for uri in {*former.spec.listens, *new.spec.listens}:
             inlet_pairs = [(name, inlet) for inlet in new.spec.readers(uri)] if uri in new.spec.listens else []
-            consumers = self.consumers.get(uri, ())
-            # ``known`` is sorted by (asset, inlet); no name sorts between ``name`` and ``name`` with a null character
+            consumers = _thaw(self.consumers, uri)
+            # they are sorted by (asset, inlet); no name sorts between ``name`` and ``name`` with a null character
             low, high = bisect_left(consumers, (name,)), bisect_left(consumers, (f"{name}\0",))
-            _set_or_drop(self.consumers, uri, (*consumers[:low], *sorted(inlet_pairs), *consumers[high:]))
+            consumers[low:high] = sorted(inlet_pairs)
         for uri in former.triggers | new.triggers:
-            triggered = self.triggered.get(uri, ())
+            triggered = _thaw(self.triggered, uri)
             low, high = bisect_left(triggered, name), bisect_right(triggered, name)
-            own_entry = (name,) if uri in new.triggers else ()
-            _set_or_drop(self.triggered, uri, (*triggered[:low], *own_entry, *triggered[high:]))
+            triggered[low:high] = [name] if uri in new.triggers else []
+        self._changed_listeners |= {*former.spec.listens, *new.spec.listens, *former.triggers, *new.triggers}
 
 
-def _set_or_drop(values_by_uri: dict[str, tuple[Name, ...]], uri: str, values: tuple[Name, ...]) -> None:
-    """Stores the values of a dataset; drops the dataset where there are none."""
-    if values:
-        values_by_uri[uri] = values
+def _thaw(values_by_uri: dict[str, Sequence[Name]], uri: str) -> list[Name]:
+    """The values of a dataset, as a list that takes their place and can change."""
+    values = values_by_uri.get(uri, ())
+    if not isinstance(values, list):
+        values = values_by_uri[uri] = list(values)
+    return values
+
+
+def _freeze(values_by_uri: dict[str, Sequence[Name]], uri: str) -> None:
+    """Turns such a list into a tuple again; drops the dataset where it is empty."""
+    if values := values_by_uri.get(uri):
+        values_by_uri[uri] = tuple(values)
     else:
         values_by_uri.pop(uri, None)
