@@ -125,9 +125,9 @@ def _print_runs(plan: Plan, project: ProjectSpec, terminal: Terminal) -> None:
     rows_with_costs = [[name, which, *cost, why] for (name, which, why), cost in zip(rows, costs, strict=True)]
     print_table(terminal, [asset_column, partitions_column, *COST_COLUMNS, reason_column], rows_with_costs)
     terminal.print("", totals_line(plan.totals))
-    for run in plan.runs:
-        for unknown in run.estimate.unknown if run.estimate is not None else ():
-            terminal.print(f"unknown how much {run.asset} reads of {unknown}")
+    unknowns = ((run.asset, each) for run in plan.runs if run.estimate is not None for each in run.estimate.unknown)
+    for asset, unknown in dict.fromkeys(unknowns):
+        terminal.print(f"unknown how much {asset} reads of {unknown}")
 
 
 def print_downstream(
