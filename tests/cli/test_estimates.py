@@ -1,5 +1,7 @@
 """`plan --estimate` and `backfill --dry-run`: what runs are to cost, for people and for programs."""
 
+import shutil
+
 import pytest
 
 from sparkassets.cli.plan_details import cost_cells, sum_cells, totals_line
@@ -64,6 +66,16 @@ def test_what_cannot_be_told_is_said(said):
     said("run")  # into tables that are nowhere
     out = said("backfill", "best_shops", "--dry-run")[1]
     assert "unknown how much best_shops reads of daily_revenue: there is no Delta table at " in out
+
+
+def test_what_cannot_be_told_of_many_runs_is_said_once(shop, said):
+    said("run")
+    asset = shop / "assets" / "daily_revenue.yml"
+    asset.write_text(f"{asset.read_text()}strategy: {{date_range: {{max_partitions_per_run: 1}}}}\n")
+    shutil.rmtree(shop / "landing")
+    out = said("backfill", "daily_revenue", "--partition", DAYS, "--force", "--dry-run")[1]
+    assert "in all 2 runs" in out
+    assert out.count("unknown how much daily_revenue reads of orders") == 1
 
 
 def test_figures_are_told_in_units_that_fit():
