@@ -186,10 +186,10 @@ def rules(spark: Any, root: Path) -> None:
     def by_hand(*measures: str) -> None:
         rows = spark.sql(sql)
         rows = rows.observe(Observation(), *map(expr, measures)) if measures else rows
-        rows.write.format("delta").mode("overwrite").save(str(root / "hand"))
+        rows.write.mode("overwrite").parquet(str(root / "hand"))
 
     alternate(
-        "write 1,000 rows by hand with ten conditions in `observe`",
+        "write Parquet of 1,000 rows by hand, ten conditions in `observe`",
         lambda: None,
         by_hand,
         lambda: by_hand(*CONDITIONS),
