@@ -40,7 +40,7 @@ help:
 	@echo 'make test     tests without Spark, lint, tests with Sail, tests with Spark'
 	@echo 'make matrix   the tests of the main path on each version of Spark, or on one: SPARK=3.5; with Airflow: ONLY=airflow'
 	@echo 'make servers  S3 on MinIO, which Go builds, Hive on PostgreSQL, a standalone cluster: killed drivers, lost answers, a busy store'
-	@echo 'make deep     what is random, fifty times as long and elsewhere; what takes long, and more variants'
+	@echo 'make deep     what is random, fifty times as long and elsewhere; what takes long, more variants; on Spark what `make test` has on Sail alone'
 	@echo 'make crash    drivers killed at every moment of a run, of which `make test` takes a sample'
 	@echo 'make model    the protocol of a run, its right rules and its wrong ones, in every state it can come to'
 	@echo 'make lint     ruff, mypy, import-linter, drift of what is generated: JSON Schema, docs'

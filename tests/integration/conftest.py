@@ -4,12 +4,14 @@ import os
 from collections.abc import Iterator
 from datetime import date
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from sparkassets.files.object_stores import set_bucket_access
 from sparkassets.spark.engine import SparkEngine
 from tests.integration.lossy import Lossy, before
-from tests.integration.orders import project, save, table
+from tests.integration.orders import project, table
 
 
 @pytest.fixture
@@ -18,11 +20,12 @@ def engine(spark):
 
 
 @pytest.fixture
-def flights(spark, tmp_path):
+def flights(tmp_path):
     """Three days, two rows each."""
     source = table("flights", tmp_path, by="day")
-    rows = [(date(2013, 1, day), origin, day * 10) for day in (1, 2, 3) for origin in ("EWR", "JFK")]
-    save(spark.createDataFrame(rows, "day date, origin string, delay int"), source)
+    days = [date(2013, 1, day) for day in (1, 1, 2, 2, 3, 3)]
+    delays = pa.array([day.day * 10 for day in days], pa.int32())
+    write_deltalake(source.storage.path, pa.table({"day": days, "origin": ["EWR", "JFK"] * 3, "delay": delays}))
     return source
 
 
