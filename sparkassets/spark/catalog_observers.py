@@ -155,7 +155,7 @@ class _CatalogInspection:
         """
         if not commits:
             notes = self._notes(self.last.cursor.get("unnamed") or {})
-            return Observation(self.asset.name, NOTHING, notes=notes) if notes else None
+            return Observation(self.asset.name, NOTHING, notes=notes).unless_empty()
         changing_versions = [each["version"] for each in commits if changes_rows(each)]
         parts, changed, removed = self._find_parts(table), NOTHING, NOTHING
         if parts is not None and changing_versions:

@@ -7,7 +7,8 @@ deleted and inserted. Rows that are the same before and after are left out here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial, reduce
+from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.core.query_text import normal_form
@@ -328,18 +329,17 @@ def read_catalog_changes(
     only_inserts = all(only_appends(each) for each in commits)
     if not commits:
         return InletChanges(make_empty_changes(frame), position, read_position.version, only_inserts=True)
-    read = partial(_read_catalog_feed, by_keys=by_keys) if keeps_feed(table.properties) else _read_catalog_appended
+    names, has_feed = [*frame.columns, *CHANGE_COLUMNS], keeps_feed(table.properties)
+    read = partial(_read_catalog_feed, by_keys=by_keys) if has_feed else _read_catalog_appended
     try:
-        changed = read(session, table, commits, names=[*frame.columns, *CHANGE_COLUMNS])
+        changed = read(session, table, commits, names=names)
         changed.schema  # noqa: B018  Spark looks whether the feed was on only now
     except Exception as error:
-        if not only_inserts or not keeps_feed(table.properties):
+        if not (only_inserts and has_feed):
             raise SourceChangedError(
                 f"the changes of {owner} cannot be determined: {first_line(error)}", source=name
             ) from error
-        changed = _read_catalog_appended(
-            session, table, commits, names=[*frame.columns, *CHANGE_COLUMNS]
-        )  # it came before the feed was on
+        changed = _read_catalog_appended(session, table, commits, names=names)  # it came before the feed was on
     return InletChanges(changed, position, read_position.version, only_inserts)
 
 
@@ -379,7 +379,7 @@ def _read_catalog_feed(
             or not is_comparable(rows.drop(*CHANGE_COLUMNS).schema)
         )
         frames.append(rows if is_exact else drop_equal_pairs(rows, by_keys=by_keys))
-    return reduce(lambda one, other: one.unionByName(other), frames)
+    return union_all(frames)
 
 
 def _read_catalog_appended(
@@ -396,10 +396,9 @@ def _read_catalog_appended(
                 read_rows(table.location, session, version - 1).select(_file_path_column().alias("__file")).distinct()
             )
             rows = rows.join(before, "__file", "left_anti").drop("__file")
-        at = commit["timestamp"]
-        inserted = mark_inserted(rows, version, None if at is None else int(at.timestamp() * 1000))
+        inserted = mark_inserted(rows, version, _commit_millis(commit))
         frames.append(inserted.select(*(sqltext.name(name) for name in names)))
-    return reduce(lambda one, other: one.unionByName(other), frames)
+    return union_all(frames)
 
 
 def _file_path_column() -> Any:  # noqa: ANN401  a column
@@ -410,10 +409,10 @@ def _file_path_column() -> Any:  # noqa: ANN401  a column
 
 def _find_commit_time(table: CatalogTable, version: int) -> int | None:
     """When a version was committed, in milliseconds since 1970; None where the history does not say."""
-    for commit in table.iterate_commits():
-        if commit["version"] == version:
-            at = commit["timestamp"]
-            return None if at is None else int(at.timestamp() * 1000)
-        if commit["version"] < version:
-            break
-    return None
+    newer = takewhile(lambda commit: commit["version"] >= version, table.iterate_commits())
+    return next((_commit_millis(commit) for commit in newer if commit["version"] == version), None)
+
+
+def _commit_millis(commit: Mapping[str, Any]) -> int | None:
+    at = commit["timestamp"]
+    return None if at is None else int(at.timestamp() * 1000)

@@ -68,21 +68,22 @@ def find_commits(
     for commit, own_marker, restored in _iterate_own_commits(
         asset, table, open_runs, app_id=app_id, above=above, stop=stop
     ):
-        if own_marker["kind"] == "data":
-            if own_marker["run"] not in runs and above:
-                continue
-            if own_marker["run"] not in runs:
-                break
+        run = own_marker["run"]
+        if own_marker["kind"] == "data" and run in runs:
+            data_commit = _make_data_commit(own_marker, commit, table_id=table.table_id)
             if restored:
                 raise HistoryGoneError(
-                    f"{asset.name}: its table was restored after version {commit['version']} of run "
-                    f"{own_marker['run']}",
+                    f"{asset.name}: its table was restored after version {commit['version']} of run {run}",
                     hint=_RECOVERY_HINT,
-                    found=_make_data_commit(own_marker, commit, table_id=table.table_id),
+                    found=data_commit,
                 )
-            found.append(_make_data_commit(own_marker, commit, table_id=table.table_id))
-        if own_marker["kind"] == "data" or own_marker["version"] == 2 * own_marker["epoch"] + 1:
-            open_runs.discard(own_marker["run"])
+            found.append(data_commit)
+            open_runs.discard(run)
+        elif own_marker["kind"] == "data":
+            if not above:
+                break
+        elif own_marker["version"] == 2 * own_marker["epoch"] + 1:
+            open_runs.discard(run)
         if not open_runs:
             break
     return tuple(found[::-1])

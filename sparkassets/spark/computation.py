@@ -124,22 +124,17 @@ def collect_measures(order: RunOrder, context: Context, inlets: ReadInlets) -> d
     """Watermarks by inlet, extras and events of a function, and verdicts of inlets' rules."""
     highs = {name: mark.high for name, mark in inlets.watermarks.items() if mark.high is not None}
     highs |= {name: str(changes.position) for name, changes in inlets.changes.items()}
-    measures: dict[str, Any] = {}
-    if highs:
-        measures["watermarks"] = highs
-    if context.extra:
-        measures["extra"] = dict(context.extra)
-    if context.announced_events:
-        measures["events"] = list(context.announced_events)
     added, left = context.added_segments, order.left_segments
-    if added or left:
-        columns = sorted({*added, *left})
-        measures["keys"] = {each: [*dict.fromkeys((*added.get(each, ()), *left.get(each, ())))] for each in columns}
-    if order.discovered_partitions:
-        measures["found"] = encode_partitions(order.discovered_partitions)
-    if inlets.verdicts:
-        measures["inlets"] = verdicts_to(inlets.verdicts)
-    return measures
+    columns = sorted({*added, *left})
+    measures = {
+        "watermarks": highs,
+        "extra": dict(context.extra),
+        "events": list(context.announced_events),
+        "keys": {each: [*dict.fromkeys((*added.get(each, ()), *left.get(each, ())))] for each in columns},
+        "found": encode_partitions(order.discovered_partitions) if order.discovered_partitions else None,
+        "inlets": verdicts_to(inlets.verdicts),
+    }
+    return {name: value for name, value in measures.items() if value}
 
 
 @dataclass(frozen=True)

@@ -172,13 +172,14 @@ def _find_readable_schema(table: DeltaTable) -> StructType | None:
     metadata, features = table.metadata(), table.protocol().reader_features or ()
     if not _FEATURES.issuperset(features) or maps_columns(metadata.configuration):
         return None
-    fields = json.loads(table.schema().to_json())["fields"]
-    fields = [each | {"metadata": _drop_internal_metadata(each["metadata"])} for each in fields]
-    if not all(map(_is_plain, fields)) or any(each["name"].lower() == "_metadata" for each in fields):
+    fields = {each["name"]: each for each in json.loads(table.schema().to_json())["fields"]}
+    for field in fields.values():
+        field["metadata"] = _drop_internal_metadata(field["metadata"])
+    if not all(map(_is_plain, fields.values())) or "_metadata" in map(str.lower, fields):
         return None
-    if any(each["type"] == "binary" for each in fields if each["name"] in metadata.partition_columns):
+    if any(fields[name]["type"] == "binary" for name in metadata.partition_columns):
         return None
-    return StructType.fromJson({"type": "struct", "fields": fields})
+    return StructType.fromJson({"type": "struct", "fields": [*fields.values()]})
 
 
 def _drop_internal_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -226,31 +227,39 @@ def _read_listed_files(
     most: int | None = None,
 ) -> DataFrame | None:
     """The rows of the files; None where there are more than ``most``, or too many to be faster."""
+    if not files:
+        return session.createDataFrame([], schema).filter("false")
+    is_fast = _can_list_quickly(session, files, path=path) if most is None else len(files) <= most
+    if not is_fast or any(map(_is_foreign, files)):
+        return None
+    folders = table.metadata().partition_columns
+    groups = [files] if not folders or capabilities_of(session).names_files else _group_by_folder(files)
+    if most is None and len(groups) > _MOST_GROUPS:
+        return None
+    frames: list[DataFrame] = []
+    for group in groups:
+        frame = _read_parquet(session, group, path=path, schema=schema, folders=folders)
+        if frame is None:
+            return None
+        frames.append(frame)
+    return union_all(frames)
+
+
+def _is_foreign(file: LiveFile) -> bool:
+    """Whether the file is outside the table's folder, as in a clone."""
+    return "://" in file.path or file.path.startswith(("/", "file:"))
+
+
+def _read_parquet(
+    session: SparkSession, files: Sequence[LiveFile], *, path: str, schema: StructType, folders: Sequence[str]
+) -> DataFrame | None:
+    """The rows of the files by one read; None where Spark would not list each of them once."""
     from pyspark.errors import AnalysisException
     from pyspark.sql.types import StructType
 
-    if not files:
-        return session.createDataFrame([], schema).filter("false")
-    has_foreign_paths = any("://" in file.path or file.path.startswith(("/", "file:")) for file in files)
     places = [f"{path.rstrip('/')}/{file.place}" for file in files]
-    is_fast = _can_list_quickly(session, files, path=path) if most is None else len(files) <= most
-    if has_foreign_paths or any(map(_GLOB.search, places)) or not is_fast:
+    if any(map(_GLOB.search, places)):
         return None
-    folders = table.metadata().partition_columns
-    if folders and not capabilities_of(session).names_files:
-        groups = _group_by_folder(files)
-        if most is None and len(groups) > _MOST_GROUPS:
-            return None
-        if len(groups) > 1:
-            frames = [
-                _read_listed_files(session, group, path=path, schema=schema, table=table, most=len(group))
-                for group in groups
-            ]
-            return (
-                None
-                if any(each is None for each in frames)
-                else union_all([each for each in frames if each is not None])
-            )
     stored_schema = StructType([field for field in schema.fields if field.name not in folders])
     try:
         frame = session.read.schema(stored_schema).option("recursiveFileLookup", "true").parquet(*places)

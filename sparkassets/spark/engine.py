@@ -126,6 +126,14 @@ def read_promoted_rows(session: SparkSession, order: RunOrder, promotion: Branch
 Opening = Callable[["SparkSession", RunOrder], ReadInlets]
 
 
+def _session_of_run(shared: SparkSession, asset: AssetSpec) -> SparkSession:
+    """The session of one run: of its own where the asset's code or settings could change that of others."""
+    needs_own = isinstance(asset.body, PythonBody) or asset.writes_itself or asset.spark_conf
+    session = copy_for_run(shared) if needs_own else shared
+    set_for_run(session, asset.spark_conf)
+    return session
+
+
 class SparkEngine:
     """Computes runs in one Spark session; implements `ports.Engine`.
 
@@ -180,9 +188,7 @@ class SparkEngine:
                 folders_kept.enter_context(folder.keep_on_success())
             try:
                 asset = order.asset
-                needs_own_session = isinstance(asset.body, PythonBody) or asset.writes_itself or asset.spark_conf
-                session = copy_for_run(shared) if needs_own_session else shared
-                set_for_run(session, asset.spark_conf)
+                session = _session_of_run(shared, asset)
                 inlets = self._read_inlets(session, order)
                 work.check(order.run)
                 checked_inlets = replace(inlets, verdicts=check_inlets(order, inlets.frames, self._project.python))

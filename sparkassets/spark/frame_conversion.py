@@ -67,6 +67,10 @@ def _drop_time_zones(table: pa.Table) -> pa.Table:
     return table
 
 
+def _types_of(schema: StructType | None) -> dict[str, DataType]:
+    return {} if schema is None else {field.name: field.dataType for field in schema.fields}
+
+
 def to_spark(
     session: SparkSession,
     rows: Any,  # noqa: ANN401  of a class of that library
@@ -92,14 +96,11 @@ def to_spark(
         return frame
     import pyarrow as pa
 
-    types = {} if declared is None else {field.name: field.dataType for field in declared.fields}
-    columns = _read_columns(rows, asset, types)
-    if not columns:
-        columns = {name: pa.chunked_array([pa.nulls(0)]) for name in types}
+    types, known_types = _types_of(declared), _types_of(table_schema)
+    columns = _read_columns(rows, asset, types) or {name: pa.chunked_array([pa.nulls(0)]) for name in types}
     if not columns:
         hint = "declare its 'columns' for empty results"
         raise RunError(f"{asset}: the function returned rows without columns", hint=hint)
-    known_types = {} if table_schema is None else {field.name: field.dataType for field in table_schema.fields}
     typed = {
         name: _convert_column(values, name, asset, types.get(name), known_types.get(name))
         for name, values in columns.items()

@@ -258,8 +258,8 @@ def run_function(
     arguments = {
         name: to_library(available[name], body.takes.get(name)) for name in body.arguments if name in available
     }
+    place = f"{body.location}: {body.module}:{body.function}"
     try:
-        place = f"{body.location}: {body.module}:{body.function}"
         with preserve_process_state(given_up), set_current_context(context):
             result = function(**arguments)
             if inspect.isgenerator(result):
@@ -272,6 +272,17 @@ def run_function(
         _refuse_all_unrecordable(context, body, outlets)
         return ()
     frames = select_outlets(result, outlets, place=place) if outlets else {"": result}
+    _refuse_other_results(frames, place=place)
+    _refuse_all_unrecordable(context, body, outlets)
+    return list(frames.values())
+
+
+def _refuse_other_results(frames: Mapping[str, Any], *, place: str) -> None:
+    """Refuses results, by outlet, that are not rows.
+
+    Raises:
+        RunError: One is not.
+    """
     for name, frame in frames.items():
         if not is_rows(frame):
             named = f" for outlet {name!r}" if name else ""
@@ -280,8 +291,6 @@ def run_function(
                 "Polars, or an Arrow table",
                 hint=_AS_ROWS if isinstance(frame, list) else None,
             )
-    _refuse_all_unrecordable(context, body, outlets)
-    return list(frames.values())
 
 
 def select_outlets(result: object, outlets: Sequence[str], *, place: str) -> Mapping[str, Any]:
@@ -290,15 +299,15 @@ def select_outlets(result: object, outlets: Sequence[str], *, place: str) -> Map
     Raises:
         RunError: It is no dict, lacks outlets, or has keys that are none; names all of them.
     """
-    expected = f"a dict with the rows of {listing([repr(name) for name in outlets], last='and')}"
+    expected = f"a dict with the rows of {listing(map(repr, outlets), last='and')}"
     if not isinstance(result, Mapping):
         raise RunError(f"{place} returned {_describe_result(result)}; expected {expected}")
     lacking, unknown = [name for name in outlets if name not in result], [key for key in result if key not in outlets]
     faults, hint = [], None
     if lacking:
-        faults.append(f"lacks {listing([repr(name) for name in lacking], last='and')}")
+        faults.append(f"lacks {listing(map(repr, lacking), last='and')}")
     if unknown:
-        faults.append(f"has {listing([show_value(key) for key in unknown], last='and')}, which is not an outlet")
+        faults.append(f"has {listing(map(show_value, unknown), last='and')}, which is not an outlet")
         hint = suggest_close(str(unknown[0]), lacking)
     if faults:
         raise RunError(f"{place} returned a dict that {' and '.join(faults)}; expected {expected}", hint=hint)

@@ -26,8 +26,9 @@ from sparkassets.spark.changes import InletChanges, make_empty_changes, read_cat
 from sparkassets.spark.context import WatermarkBounds
 from sparkassets.spark.delta_files import can_read_files, read_version
 from sparkassets.spark.failures import run_error
-from sparkassets.spark.file_reader import field_literals, read_files
+from sparkassets.spark.file_reader import read_files
 from sparkassets.spark.open_tables import OpenedTable, PathTable, find_table, open_table
+from sparkassets.spark.path_fields import field_literals
 from sparkassets.spark.pinned_files import FoundFile, PinnedFiles
 from sparkassets.spark.predicates import partition_predicate
 from sparkassets.spark.schemas import column_type, declared_schema

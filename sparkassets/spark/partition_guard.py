@@ -83,10 +83,8 @@ class PartitionGuard:
     def _make_outside_error(self, outside_rows: DataFrame) -> RunError:
         """The error for rows outside the run's partitions, with a few of their values and the number of NULLs."""
         values = [f"{self._text_sql(column)} AS v{number}" for number, column in enumerate(self.columns)]
-        distinct_values = (
-            outside_rows.selectExpr(*values).distinct().orderBy(*(f"v{number}" for number in range(len(values))))
-        )
-        samples = distinct_values.limit(_MOST_SHOWN + 1).collect()
+        distinct_values = outside_rows.selectExpr(*values).distinct()
+        samples = distinct_values.orderBy(*distinct_values.columns).limit(_MOST_SHOWN + 1).collect()
         shown = (", " if len(values) == 1 else "; ").join(map(self._format_row, samples[:_MOST_SHOWN]))
         names, nulls = ", ".join(column.name for column in self.columns), self._count_nulls(outside_rows)
         parts = (
@@ -95,7 +93,7 @@ class PartitionGuard:
         parts += [f"{name} is NULL in {n:,} row{'s' if n > 1 else ''}" for name, n in nulls.items()]
         return RunError(
             f"{self.asset}: rows outside the run's partitions {self.labels}: {'; '.join(parts)}; nothing was written",
-            hint=self._hint_of(nulls, only_nulls=all(any(value is None for value in row) for row in samples)),
+            hint=self._hint_of(nulls, only_nulls=all(None in row for row in samples)),
         )
 
     def _hint_of(self, nulls: Mapping[str, int], *, only_nulls: bool) -> str:
@@ -236,15 +234,9 @@ def _kept_segment_predicates(schema: StructType, order: RunOrder, *, owner: str)
 def _list_segments(rows: DataFrame, columns: Sequence[PredicateColumn], order: RunOrder) -> dict[str, list[str]]:
     """The segments in rows, ascending, by column of each open dimension."""
     segments: dict[str, list[str]] = {}
+    columns_by_name = {each.name.lower(): each for each in columns if each.is_segment}
     for dimension in order.asset.partitioning.segments:
-        column = next(
-            (
-                candidate
-                for candidate in columns
-                if candidate.is_segment and candidate.name.lower() == dimension.column.lower()
-            ),
-            None,
-        )
+        column = columns_by_name.get(dimension.column.lower())
         if dimension.is_open and column is not None:
             values = (row[0] for row in rows.select(sqltext.name(column.name)).distinct().collect())
             keys = (segment_of(value, column.kind) for value in values)

@@ -96,21 +96,16 @@ def partition_predicate(
     if not parts:
         return "false"
     restricted, rest_parts = partitioning.without_whole_dimensions(parts)
-    whole_columns = {each.lower() for each in partitioning.segment_columns} - {
-        each.lower() for each in restricted.segment_columns
-    }
+    whole_columns = {*map(str.lower, partitioning.segment_columns)} - {*map(str.lower, restricted.segment_columns)}
     not_null = [f"{sqltext.name(each.name)} IS NOT NULL" for each in columns if each.name.lower() in whole_columns]
     if rest_parts.is_everything:
         return _join_all(not_null)
     predicates = _SegmentPredicates(
         restricted, [each for each in columns if each.name.lower() not in whole_columns], owner
     )
-    terms = [
-        each
-        for each in (*predicates.listed_conditions(rest_parts), predicates.others_condition(rest_parts))
-        if each is not None
-    ]
-    return _join_all([_join_any(terms), *not_null]) if not_null else _join_any(terms)
+    terms = filter(None, (*predicates.listed_conditions(rest_parts), predicates.others_condition(rest_parts)))
+    condition = _join_any([*terms])
+    return _join_all([condition, *not_null]) if not_null else condition
 
 
 @frozen

@@ -29,8 +29,9 @@ from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
 from sparkassets.spark import sqltext
 from sparkassets.spark.context import WatermarkBounds, make_context
-from sparkassets.spark.file_reader import field_literals, group_by_glob, reader_options
+from sparkassets.spark.file_reader import group_by_glob, reader_options
 from sparkassets.spark.inlet_reader import condition_above
+from sparkassets.spark.path_fields import field_literals
 from sparkassets.spark.pinned_files import PinnedFiles
 from sparkassets.spark.predicates import partition_predicate
 from sparkassets.spark.schemas import column_type
@@ -159,11 +160,12 @@ class _InletTexts:
         asset, pin = self._order.inlets[name], self._order.pins[name]
         if asset.is_known_by_events:
             raise RunError(f"the inlet {name!r} is only known by its events: there is nothing to read")
-        if asset.source is not None and asset.source.kind == "tables":
+        kind = asset.source.kind if asset.source is not None else "delta"
+        if kind == "tables":
             raise RunError(
                 f"the inlet {name!r} is a set of tables, which a run joins: it cannot be written as one SELECT"
             )
-        if asset.source is not None and asset.source.kind != "delta":
+        if kind != "delta":
             return self._view_files(asset, pin)
         read = self._order.asset.inlets[name].read
         if pin.version is None:

@@ -41,6 +41,24 @@ def group_files(session: SparkSession, files: Sequence[FoundFile], *, asset: Ass
     return list(groups.values())
 
 
+def default_options(session: SparkSession, reader: str) -> Mapping[str, str]:
+    """What a reader of the session needs to read files as Spark does."""
+    return capabilities_of(session).csv_options if reader == "csv" else {}
+
+
+def _link_files(paths: Sequence[str], *, name: str, ending: str) -> Path | None:
+    """A new folder with a folder for each file, named by its number, that holds a link; None where none can be made."""
+    folder = Path(tempfile.mkdtemp(prefix="sparkassets-links-"))
+    try:
+        for number, path in enumerate(paths):
+            (folder / f"{name}={number}").mkdir()
+            (folder / f"{name}={number}" / f"{number}.{ending}").symlink_to(path)
+    except OSError:  # not every system lets everyone make links
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
+    return folder
+
+
 def read_linked(
     session: SparkSession,
     files: Sequence[FoundFile],
@@ -59,23 +77,17 @@ def read_linked(
     from pyspark.sql.types import StringType, StructField
 
     reader = asset.file_format.reader
-    defaults = capabilities_of(session).csv_options if reader == "csv" else {}
-    is_text = all(field.dataType.simpleString() == "string" for field in schema.fields) and not any(
-        key.lower() == "nullvalue" for key in options
+    is_text = "nullvalue" not in map(str.lower, options) and all(
+        field.dataType.simpleString() == "string" for field in schema.fields
     )
     is_readable = reader == "json" or (is_text and asset.file_format.has_header(options))
     paths = [file.path.removeprefix("file://") for file in files]
     if not is_readable or name in schema.names or not all(map(partial(_can_link, ending=f".{reader}"), paths)):
         return None
-    folder = Path(tempfile.mkdtemp(prefix="sparkassets-links-"))
-    try:
-        for number, path in enumerate(paths):
-            (folder / f"{name}={number}").mkdir()
-            (folder / f"{name}={number}" / f"{number}.{reader}").symlink_to(path)
-    except OSError:  # not every system lets everyone make links
-        shutil.rmtree(folder, ignore_errors=True)
+    folder = _link_files(paths, name=name, ending=reader)
+    if folder is None:
         return None
-    read = session.read.format(reader).options(**{**defaults, **options})
+    read = session.read.format(reader).options(**{**default_options(session, reader), **options})
     if reader == "json":
         read = read.schema(type(schema)([*schema.fields, StructField(name, StringType())]))
     frame = read.load(str(folder))

@@ -82,8 +82,9 @@ def _read_side(session: SparkSession, asset: AssetSpec, side: ComparedTable) -> 
     Raises:
         RunError: The table is gone, or another one has taken its place.
     """
-    is_own_table = asset.storage is not None and asset.storage.path == side.path
-    location = asset.storage if is_own_table and asset.storage is not None else StorageLocation(side.path, side.path)
+    location = asset.storage
+    if location is None or location.path != side.path:
+        location = StorageLocation(side.path, side.path)
     table = find_table(session, location)
     if table is None or table.table_id != side.table_id:
         raise RunError(f"{asset.name}: the table at {location.display_text} is not the recorded one")
@@ -165,11 +166,11 @@ def _compare_rows(
     The key counts only if both versions have all of its columns, and if it occurs once in each: otherwise rows are
     counted as equal or not, and none as changed.
     """
-    old_names = {name.lower() for name in old.schema.names}
+    old_names = {*map(str.lower, old.schema.names)}
     shared = tuple(name for name in new.schema.names if name.lower() in old_names)
-    spelling = {name.lower(): name for name in shared}
-    found_keys = tuple(spelling[key.lower()] for key in keys if key.lower() in spelling)
-    key_columns = found_keys if len(found_keys) == len(keys) else ()
+    spelling = dict(zip(map(str.lower, shared), shared, strict=True))
+    has_keys = spelling.keys() >= {*map(str.lower, keys)}
+    key_columns = tuple(spelling[key.lower()] for key in keys) if has_keys else ()
     partitions = sides[0].partitions | sides[1].partitions
     prepared = [_prepare_side(asset, frame, partitions, shared, types=(old.schema, new.schema)) for frame in (old, new)]
     parts = [frame.selectExpr("*", f"{side} AS of_side") for side, (frame, _) in enumerate(prepared)]

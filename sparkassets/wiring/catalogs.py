@@ -161,7 +161,7 @@ class _LazyTextFileReader:
     ) -> Mapping[str, FileContent] | None:
         if self._workplace() is None:
             return None
-        from sparkassets.spark.file_reader import SparkTextFileReader
+        from sparkassets.spark.text_contents import SparkTextFileReader
 
         return SparkTextFileReader(self._workplace).read_contents(asset, view, paths)
 

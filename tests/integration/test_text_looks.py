@@ -12,7 +12,7 @@ from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePart
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import FileLocation, SourceError
-from sparkassets.spark.file_reader import SparkTextFileReader
+from sparkassets.spark.text_contents import SparkTextFileReader
 from tests.integration.orders import rows
 
 pytestmark = pytest.mark.spark

@@ -62,9 +62,7 @@ def spark_write_reason(planned: PlannedWrite, table: DeltaTable | None) -> str |
     landing = planned.landing
     if planned.partitions is not None and planned.partitions.keeps_removed:
         return "rows of removed segments stay beside those of all others"
-    if landing.statements_before or landing.statements_after:
-        return "the run changes the table's columns"
-    if landing.columns == "widened" and landing.replaces != "all":
+    if landing.changes_columns:
         return "the run changes the table's columns"
     session = landing.rows.sparkSession
     reason = _find_session_reason(session, new=table is None)

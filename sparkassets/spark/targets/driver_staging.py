@@ -215,19 +215,26 @@ def select_published(staged: DriverStaging, withheld: PartitionSet) -> DriverSta
     )
     if not split.mixed and not replaced.mixed:
         return _find_unchanged(published)
-    rows = (
-        _read_again(staged, split.mixed).filter(planned.partitions.predicate)
-        if planned.partitions is not None
-        else None
-    )
-    if rows is not None and replaced.mixed and staged.table is not None:
-        rows = staging_layout.add_copied(rows, planned, staged.table, files=replaced.mixed, most=len(replaced.mixed))
+    rewritten = _write_again(staged, published, split.mixed)
+    return replace(published, files=[*split.outside, *rewritten])
+
+
+def _write_again(staged: DriverStaging, published: DriverStaging, mixed: Sequence[StagedFile]) -> Sequence[StagedFile]:
+    """Writes the published rows of files that mix them with withheld ones, and copies of old rows beside them.
+
+    Raises:
+        RunError: They cannot be read.
+    """
+    planned, table, copied, rows = published.planned_write, staged.table, published.replaced.mixed, None
+    if planned.partitions is not None:
+        rows = _read_again(staged, mixed).filter(planned.partitions.predicate)
+    if rows is not None and copied and table is not None:
+        rows = staging_layout.add_copied(rows, planned, table, files=copied, most=len(copied))
     if rows is None:
         raise RunError(f"{planned.asset.name}: rows of withheld partitions share files that cannot be read")
-    rewritten = write_staged(
-        computation, planned, rows, staged.attempt, fields=staged.fields, table=staged.table, part=_SECOND_PART
+    return write_staged(
+        published.computation, planned, rows, staged.attempt, fields=staged.fields, table=table, part=_SECOND_PART
     )
-    return replace(published, files=[*split.outside, *rewritten])
 
 
 def _read_again(staged: DriverStaging, files: Sequence[StagedFile]) -> DataFrame:
@@ -370,22 +377,26 @@ def rows_to_stage(
     return staging_layout.add_copied(marked, planned, table, files=mixed)
 
 
+def _arrange_by_folder(rows: DataFrame, layout: Sequence[str]) -> DataFrame:
+    """The rows, so distributed that few tasks write into each folder."""
+    from pyspark.sql import functions as sql
+
+    # Delta reads this text as NULL: one task has to write both, or two files would have one name
+    texts = [name for name in layout if rows.schema[name].dataType.simpleString() == "string"]
+    null = sqltext.text(NULL_FOLDER)
+    if texts:  # Spark Connect refuses to add no columns
+        rows = rows.withColumns({name: sql.expr(f"nullif({sqltext.name(name)}, {null})") for name in texts})
+    if capabilities_of(rows.sparkSession).rebalances:
+        return rebalance(rows, layout)
+    return rows.repartition(*map(sqltext.name, layout))
+
+
 def _write_parquet(
     planned: PlannedWrite, rows: DataFrame, folder: str, layout: Sequence[str], observation: RuleObservation | None
 ) -> None:
     """Writes the rows; those of one folder of the table go into as few files as their size allows."""
-    from pyspark.sql import functions as sql
-
     if layout:
-        # Delta reads this text as NULL: one task has to write both, or two files would have one name
-        texts = [name for name in layout if rows.schema[name].dataType.simpleString() == "string"]
-        null = sqltext.text(NULL_FOLDER)
-        if texts:  # Spark Connect refuses to add no columns
-            rows = rows.withColumns({name: sql.expr(f"nullif({sqltext.name(name)}, {null})") for name in texts})
-        if capabilities_of(rows.sparkSession).rebalances:
-            rows = rebalance(rows, layout)
-        else:
-            rows = rows.repartition(*map(sqltext.name, layout))
+        rows = _arrange_by_folder(rows, layout)
     if observation is not None:
         rows = observation.attach(rows)
     options = {**KEEPS_BOUNDS, **scratch.staging_options(rows.sparkSession, folder)}

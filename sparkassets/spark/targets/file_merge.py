@@ -90,23 +90,36 @@ def plan_file_merge(work: PlannedWrite, merge: KeyMerge, table: DeltaTable) -> F
     there = read_files(session, table, files, path=path, most=_MOST_FILES)
     if there is None or any(file.rows is None for file in files):
         return None
+    if not files:
+        return _make_merge(work, _read_new(merge, merge.read_staged(session), None, there.schema.fields), ())
+    return _plan_replacement(work, merge, table, files, there)
+
+
+def _plan_replacement(
+    work: PlannedWrite, merge: KeyMerge, table: DeltaTable, files: Sequence[LiveFile], there: DataFrame
+) -> FileMerge | None:
+    """Plans the merge into a table of which ``files``, whose rows are ``there``, may have some of the staged keys."""
+    session, path = work.landing.rows.sparkSession, path_of(work.asset)
     staged, fields = merge.read_staged(session), there.schema.fields
-    named = name_files(session, table, there, files, path=path, column=_FILE) if files else None
-    if files and named is None:
+    named = name_files(session, table, there, files, path=path, column=_FILE)
+    if named is None:
         return None
-    found = [] if named is None else _find_matches(merge, staged, named, files, schema=work.landing.rows.schema)
+    found = _find_matches(merge, staged, named, files, schema=work.landing.rows.schema)
     replaced = [match for match in found if match.updated or match.deleted]
-    there, changed = (
-        there
-        if len(few) == len(files)
-        else read_files(session, table, [each.file for each in few], path=path, most=len(few))
-        for few in (found, replaced)
+    matching, changed = (
+        there if len(few) == len(files) else read_files(session, table, few, path=path, most=len(few))
+        for few in ([match.file for match in found], [match.file for match in replaced])
     )
-    if there is None or changed is None:
+    if matching is None or changed is None:
         return None
-    rows = _read_new(merge, staged, there if found else None, fields)
+    rows = _read_new(merge, staged, matching if found else None, fields)
     if replaced:
         rows = _read_merged(merge, staged, changed, fields).unionByName(rows)
+    return _make_merge(work, rows, replaced)
+
+
+def _make_merge(work: PlannedWrite, rows: DataFrame, replaced: Sequence[_FileMatches]) -> FileMerge:
+    """The merge that writes these rows in place of files; a few of them into one file."""
     if not layout_of(work.asset, work.schema, work.table) and sum(each.file.size for each in replaced) <= _ONE_FILE:
         rows = rows.coalesce(1)
     return FileMerge(

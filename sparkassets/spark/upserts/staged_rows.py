@@ -9,7 +9,7 @@ from dataclasses import field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.validations import MASKED
@@ -378,9 +378,14 @@ def _measure_staged(session: SparkSession, found: StagedRows, rows: UpsertRows) 
             return _measure_footers(found, bounded, footers, schema=found.schema)
         if found.place.where == EVERY_ROW:
             return _measure_footers(found, bounded, footers, schema=found.place.schema)
+    return _measure_by_query(session, found, {name: kinds[name] for name in bounded})
+
+
+def _measure_by_query(session: SparkSession, found: StagedRows, bounded: Mapping[str, str]) -> StagedRows:
+    """As `_measure_staged`; ``bounded`` has the types of the key columns with bounds."""
     aggregates = ["count(*)", f"count_if({DELETED})"]
-    for name in bounded:
-        shown = _TEXT_SQL.get(kinds[name], "CAST({column} AS STRING)")
+    for name, kind in bounded.items():
+        shown = _TEXT_SQL.get(kind, "CAST({column} AS STRING)")
         aggregates += [shown.format(column=f"{f}({sqltext.name(name)})") for f in ("min", "max")]
     ((count, deleted, *values),) = found.read_rows(session).selectExpr(*aggregates).collect()
     ranges = {
@@ -407,15 +412,19 @@ def _measure_footers(
     files = [json.loads(statistics.build_json(footer), parse_float=Decimal) for footer in footers]
     ranges = {}
     for name in bounded:
-        column = staged_name(numbers[name])
-        lows, highs = ([file.get(kind, {}).get(column) for file in files] for kind in ("minValues", "maxValues"))
-        if files and None not in lows and None not in highs:
-            bounds = (str(min(lows)), str(max(highs)))
-            if (known := _as_range(bounds, found.schema[name].dataType.simpleString())) is not None:
-                ranges[name] = known
+        bounds = _find_bounds(files, staged_name(numbers[name]))
+        known = None if bounds is None else _as_range(bounds, found.schema[name].dataType.simpleString())
+        if known is not None:
+            ranges[name] = known
     gone = staged_name(numbers[DELETED])
     deletes = any(may_be_true(footer, gone) for footer in footers)
     return replace(found, count=sum(footer.num_rows for footer in footers), deletes=deletes, ranges=ranges)
+
+
+def _find_bounds(files: Sequence[Mapping[str, Any]], column: str) -> tuple[str, str] | None:
+    """The least and the greatest value in the statistics of all files; None where one of them has no such value."""
+    lows, highs = ([file.get(kind, {}).get(column) for file in files] for kind in ("minValues", "maxValues"))
+    return None if not files or None in lows or None in highs else (str(min(lows)), str(max(highs)))
 
 
 def _as_range(bounds: tuple[str, str], kind: str) -> tuple[str, str] | None:

@@ -43,6 +43,12 @@ class RowLanding:
     statements_after: Sequence[str] = ()
     merge: KeyMerge | None = None
 
+    @property
+    def changes_columns(self) -> bool:
+        """Whether the table gets other columns, or others of their properties, and keeps rows."""
+        is_widened = self.columns == "widened" and self.replaces != "all"
+        return is_widened or bool(self.statements_before or self.statements_after)
+
 
 @frozen
 class ChosenRows:

@@ -226,14 +226,15 @@ def _choose_layout(asset: AssetSpec, schema: StructType) -> list[str]:
     """
     fields = {field.name.lower(): (field.name, field.dataType.simpleString()) for field in schema.fields}
     if asset.partitioned_by is not None:
-        return [fields[name.lower()][0] for name in asset.partitioned_by if name.lower() in fields]
-    time, layout = asset.partitioning.time, list[str]()
+        return [fields[name][0] for name in map(str.lower, asset.partitioned_by) if name in fields]
+    time, columns = asset.partitioning.time, list[str]()
     if time is not None and time.column is not None and time.has_dates:
-        name, kind = fields.get(time.column.lower(), ("", ""))
-        layout += [name] if kind in _DAY_TYPES else []
-    columns = _list_segment_folders(asset) if _runs_write_single_segments(asset) else []
-    layout += [fields[column][0] for column in columns if column in fields]
-    return layout if len(layout) < len(schema) else []  # Delta refuses a table of nothing but its folders' columns
+        _, kind = fields.get(time.column.lower(), ("", ""))
+        columns += [time.column.lower()] if kind in _DAY_TYPES else []
+    if _runs_write_single_segments(asset):
+        columns += filter(fields.__contains__, _list_segment_folders(asset))
+    # Delta refuses a table of nothing but its folders' columns
+    return [fields[column][0] for column in columns] if len(columns) < len(schema) else []
 
 
 def _list_segment_folders(asset: AssetSpec) -> list[str]:
