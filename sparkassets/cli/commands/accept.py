@@ -33,7 +33,7 @@ def command(
     run: str | None,
     reason: str,
     as_json: bool,
-) -> int:
+) -> None:
     """Publish withheld partitions of ASSET despite failed validations.
 
     Without --partition, all withheld partitions are accepted. For an asset without partitions, --interval or --run
@@ -45,7 +45,7 @@ def command(
     result = project.assets.accept(asset, *partitions, interval=interval, run=run, reason=reason)
     if as_json:
         print_json(mark_document(result, project.spec))
-        return 0
+        return
     for accepted, outcome in (
         (result.partitions, "accepted: the next run publishes it"),
         (result.unchanged, "was already accepted"),
@@ -53,4 +53,3 @@ def command(
         if accepted:
             parts = [asset, partitions_text(asset, accepted, project.spec), outcome]
             Terminal.from_stream(sys.stdout).print("  ".join(filter(None, parts)))
-    return 0

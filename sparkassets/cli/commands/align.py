@@ -27,7 +27,7 @@ _ROW_TITLES = ("upstream", "downstream")
     "--at", metavar="TIME", help="When DOWN fires (ISO 8601; in the project's time zone unless it has an offset)."
 )
 @json_option
-def command(upstream: str, downstream: str, folder: Path, at: str | None, as_json: bool) -> int:
+def command(upstream: str, downstream: str, folder: Path, at: str | None, as_json: bool) -> None:
     """Show which run of UP matches the run of DOWN; each is an asset, a preset, or a cron expression.
 
     A run belongs to an interval, however late it starts: --at (default: now) picks the newest interval of DOWN that has
@@ -39,7 +39,6 @@ def command(upstream: str, downstream: str, folder: Path, at: str | None, as_jso
         print_json(alignment_document(alignment))
     else:
         _print_alignment(alignment, Terminal.from_stream(sys.stdout))
-    return 0
 
 
 def _align(upstream: str, downstream: str, folder: Path, at: str | None) -> RunAlignment:

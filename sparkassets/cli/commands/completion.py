@@ -12,7 +12,7 @@ from sparkassets.cli.app import SHELLS, script
 @click.command("completion")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
-def command(context: click.Context, shell: str) -> int:
+def command(context: click.Context, shell: str) -> None:
     """Print a script that completes commands, options and asset names in SHELL.
 
     bash: put  eval "$(sparkassets completion bash)"  into ~/.bashrc.
@@ -20,4 +20,3 @@ def command(context: click.Context, shell: str) -> int:
     fish: sparkassets completion fish > ~/.config/fish/completions/sparkassets.fish
     """
     sys.stdout.write(script(shell, context.find_root().command))
-    return 0

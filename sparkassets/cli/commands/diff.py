@@ -27,7 +27,7 @@ from sparkassets.cli.output import Terminal, print_json
 @select_option
 @samples_option
 @json_option
-def command(folder: Path, branch: str, select: tuple[str, ...], samples: int, as_json: bool) -> int:
+def command(folder: Path, branch: str, select: tuple[str, ...], samples: int, as_json: bool) -> None:
     """Compare a branch's tables with the base's.
 
     Compares columns, and rows by partition: by key if the asset upserts or a `unique` rule names one, else as whole
@@ -37,9 +37,8 @@ def command(folder: Path, branch: str, select: tuple[str, ...], samples: int, as
     differences = project.branches.diff(branch, select=select_assets(project, select), samples=samples)
     if as_json:
         print_json([difference_document(difference, project.spec) for difference in differences])
-        return 0
+        return
     terminal = Terminal.from_stream(sys.stdout)
     print_differences(differences, project.spec, terminal)
     if not differences:
         terminal.print(f"branch {branch} has computed nothing")
-    return 0

@@ -15,7 +15,7 @@ from sparkassets.cli.output import Terminal, print_json
 @click.argument("name")
 @project_option
 @json_option
-def command(folder: Path, name: str, as_json: bool) -> int:
+def command(folder: Path, name: str, as_json: bool) -> None:
     """Delete branch NAME, its tables and views; promoted rows stay in the base.
 
     Refused while a run is in progress in the branch or a promotion is unfinished. If it is killed, run it again.
@@ -26,4 +26,3 @@ def command(folder: Path, name: str, as_json: bool) -> int:
         print_json({"branch": name, "assets": list(dropped)})
     else:
         Terminal.from_stream(sys.stdout).print(f"{name}: dropped, with {', '.join(dropped) or 'nothing computed'}")
-    return 0

@@ -54,7 +54,7 @@ def command() -> None:
 )
 @last_option(20)
 @json_option
-def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> int:
+def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> None:
     """List dataset events, newest last."""
     project = open_project(folder)
     events = project.history.events(asset=asset, last=last)
@@ -62,13 +62,12 @@ def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> in
         print_history_start(project)
     if as_json:
         print_json([event_document(event, project.spec) for event in events])
-        return 0
+        return
     terminal = Terminal.from_stream(sys.stdout)
     if not events:
         terminal.print("no events")
-        return 0
+        return
     _print_events(terminal, events, project.spec)
-    return 0
 
 
 @command.command("add")
@@ -107,12 +106,13 @@ def add_event(
     at: str | None,
     file: Path | None,
     as_json: bool,
-) -> int:
+) -> None:
     """Record that ASSET_OR_URI was updated by another writer."""
     if file is not None:
         if target is not None or partition is not None or extras or ident is not None or at is not None:
             raise InputError("--file excludes other arguments: each line of the file names its dataset and facts")
-        return _add_file(folder, file, as_json=as_json)
+        _add_file(folder, file, as_json=as_json)
+        return
     if target is None:
         raise InputError("expected ASSET_OR_URI, or --file FILE")
     extra = _parse_extra(extras)
@@ -123,10 +123,9 @@ def add_event(
     else:
         _print_added([event], known_events, project.spec)
     _warn_of_unread_datasets([event], project.spec)
-    return 0
 
 
-def _add_file(folder: Path, file: Path, *, as_json: bool) -> int:
+def _add_file(folder: Path, file: Path, *, as_json: bool) -> None:
     """Announces the events in a file, or in stdin for ``-``, in one commit."""
     try:
         text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
@@ -144,7 +143,6 @@ def _add_file(folder: Path, file: Path, *, as_json: bool) -> int:
     else:
         Terminal.from_stream(sys.stdout).print("no events")
     _warn_of_unread_datasets(added, project.spec)
-    return 0
 
 
 def _print_added(added: Sequence[Event], known_events: Sequence[Event], project: ProjectSpec) -> None:

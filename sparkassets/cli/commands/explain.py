@@ -30,7 +30,7 @@ from sparkassets.core.documents.status import node_document
 @as_of_option
 @scope_option
 @json_option
-def command(folder: Path, asset: str, partition: str | None, at: str | None, as_of: str | None, as_json: bool) -> int:
+def command(folder: Path, asset: str, partition: str | None, at: str | None, as_of: str | None, as_json: bool) -> None:
     """Explain as a tree why ASSET would or would not run.
 
     Shows which updates arrived and when, what is missing, and what would make it run. A check mark counts for running,
@@ -43,4 +43,3 @@ def command(folder: Path, asset: str, partition: str | None, at: str | None, as_
     else:
         terminal = Terminal.from_stream(sys.stdout)
         terminal.print(*render_tree(node, terminal))
-    return 0

@@ -156,7 +156,7 @@ def _condition(condition: Condition, indent: str) -> Iterator[str]:
     help="Output format.",
 )
 @json_option
-def command(folder: Path, form: str, as_json: bool) -> int:
+def command(folder: Path, form: str, as_json: bool) -> None:
     """Show assets, what they read, and what triggers them, including conditions and the gates of inlets.
 
     With --json: {nodes: [{id, label, kind}], edges: [{from, to, kind, gates}]}.
@@ -164,7 +164,7 @@ def command(folder: Path, form: str, as_json: bool) -> int:
     project = open_project(folder).spec
     if as_json:
         print_json(graph_document(build_graph(project)))
-        return 0
+        return
     match form:
         case "mermaid":
             lines = render_mermaid(build_graph(project))
@@ -173,4 +173,3 @@ def command(folder: Path, form: str, as_json: bool) -> int:
         case _:
             lines = render_text(project)
     Terminal.from_stream(sys.stdout).print(*lines)
-    return 0

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @partitions_option
 @at_option
 @json_option
-def command(folder: Path, asset: str, partitions: tuple[str, ...], at: str | None, as_json: bool) -> int:
+def command(folder: Path, asset: str, partitions: tuple[str, ...], at: str | None, as_json: bool) -> None:
     """Show which partitions downstream are affected if partitions of ASSET change or are wrong.
 
     A cross marks what is not recomputed automatically or not affected, and why; nothing below it is shown. Each line
@@ -43,10 +43,9 @@ def command(folder: Path, asset: str, partitions: tuple[str, ...], at: str | Non
     impact = project.lineage.impact(asset, *partitions, at=at)
     if as_json:
         print_json(impact_document(impact, project.spec))
-        return 0
+        return
     terminal = Terminal.from_stream(sys.stdout)
     terminal.print(*render_tree(_ImpactTree(impact, project.spec).root(), terminal))
-    return 0
 
 
 class _ImpactTree:

@@ -38,7 +38,7 @@ def command() -> None:
 )
 @click.option("--vars", "variables", default="{}", metavar="YAML", help="Values of its `vars`, as dbt takes them.")
 @json_option
-def dbt(path: Path, folder: Path, dialect: str | None, variables: str, as_json: bool) -> int:
+def dbt(path: Path, folder: Path, dialect: str | None, variables: str, as_json: bool) -> None:
     """Make assets of the models, snapshots, seeds and sources of a dbt project.
 
     dbt is not needed. What it resolved is read from target/manifest.json if it is there (`dbt compile` writes it), else
@@ -62,12 +62,11 @@ def dbt(path: Path, folder: Path, dialect: str | None, variables: str, as_json: 
         tests = {"carried_over": imported.carried_tests, "not_carried_over": imported.lost_tests}
         assets = dict(imported.counts)
         print_json({"folder": str(folder), "files": files, "assets": assets, "tests": tests, "notes": notes})
-        return 0
+        return
     terminal = Terminal.from_stream(sys.stdout)
     _print_notes(terminal, imported)
     terminal.print(f"wrote to {folder}: {imported.summary}; the report is {folder / REPORT}")
     terminal.print("", "next:", *(f"  sparkassets {verb} --project {folder}" for verb in ("validate", "plan", "run")))
-    return 0
 
 
 def _print_notes(terminal: Terminal, imported: ImportedProject) -> None:

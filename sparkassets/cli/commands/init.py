@@ -25,7 +25,7 @@ UNREADABLE = ("{", "}", "**", "%")
 @click.argument("name", metavar="[DIR]", required=False)
 @click.option("--project", "option", metavar="DIR", help="Same as DIR.")
 @json_option
-def command(name: str | None, option: str | None, as_json: bool) -> int:
+def command(name: str | None, option: str | None, as_json: bool) -> None:
     """Create a small project that runs in DIR (default: conf).
 
     It holds two days of orders as CSV files, their daily revenue, and a report. If any of its files exists already,
@@ -41,12 +41,11 @@ def command(name: str | None, option: str | None, as_json: bool) -> int:
         raise InputError(f"cannot write into {str(folder)!r}: {error.strerror}", topic="output-not-writable") from error
     if as_json:
         print_json({"project": str(folder), "files": [str(target) for target in files.values()]})
-        return 0
+        return
     option = "" if folder in USUAL_FOLDERS else f" --project {_quote_folder(folder)}"
     lines = [f"wrote {target}" for target in files.values()]
     lines += ["", "next:", *(f"  sparkassets {verb}{option}" for verb in ("plan", "run", "status"))]
     Terminal.from_stream(sys.stdout).print(*lines)
-    return 0
 
 
 def _named_folder(name: str | None, option: str | None) -> Path:

@@ -49,7 +49,7 @@ _NO_ORIGIN = {
 @json_option
 def command(
     folder: Path, asset: str, partitions: tuple[str, ...], depth: int | None, columns: bool, as_json: bool
-) -> int:
+) -> None:
     """Show which runs and which versions of its inputs partitions of ASSET were computed from, back to the sources.
 
     Each line is what one run computed, with what it read below. A run that is already shown is not expanded again.
@@ -62,21 +62,21 @@ def command(
     if dot or columns:
         if partitions or depth is not None:
             raise InputError("columns are traced by queries, not by runs: leave --partition and --depth out")
-        return _print_columns(project, name, column, as_json=as_json)
+        _print_columns(project, name, column, as_json=as_json)
+        return
     lineage = project.lineage.trace(asset, *partitions, depth=depth)
     if any(map(_is_unknown, lineage.origins)):
         print_history_start(project)
     if as_json:
         print_json(lineage_document(lineage, project.spec))
-        return 0
+        return
     terminal = Terminal.from_stream(sys.stdout)
     title = name_partitions(asset, lineage.partitions, project.spec.assets[asset].partitioning)
     origins = tuple(_origin_node(origin, project.spec) for origin in lineage.origins)
     terminal.print(*render_tree(ExplanationNode(title, None, origins), terminal))
-    return 0
 
 
-def _print_columns(project: Project, asset: str, column: str, *, as_json: bool) -> int:
+def _print_columns(project: Project, asset: str, column: str, *, as_json: bool) -> None:
     """Prints the lineage of one column in both directions, or that of each column of the asset one step back."""
     from sparkassets.core.documents.lineage import column_document, columns_document
 
@@ -91,7 +91,6 @@ def _print_columns(project: Project, asset: str, column: str, *, as_json: bool) 
         print_json(columns_document(lineages)) if as_json else terminal.print(
             *render_tree(columns_tree(lineages), terminal)
         )
-    return 0
 
 
 def _is_unknown(origin: PartitionOrigin) -> bool:

@@ -61,7 +61,7 @@ def command(
     forward_only: bool,
     reason: str,
     as_json: bool,
-) -> int:
+) -> None:
     """Mark partitions of ASSET as done, missing, or skipped without running it.
 
     --done accepts partitions that failed or were loaded by hand: they count as computed, consumers continue, and they
@@ -84,7 +84,6 @@ def command(
         print_json(mark_document(result, project.spec))
     else:
         _print_marks(asset, result, project.spec)
-    return 0
 
 
 def _print_marks(asset: str, result: MarkResult, project: ProjectSpec) -> None:

@@ -44,7 +44,7 @@ def test_receivers(folder: Path, to: str | None, as_json: bool) -> int:
 @click.option("--end", is_flag=True, help="End their silence now.")
 @click.option("--reason", metavar="TEXT", default="", help="Why; `status` shows it.")
 @json_option
-def silence(folder: Path, select: str, until: str | None, end: bool, reason: str, as_json: bool) -> int:
+def silence(folder: Path, select: str, until: str | None, end: bool, reason: str, as_json: bool) -> None:
     """Notify nobody of the SELECTed assets until TIME; runs go on.
 
     SELECT is as in `--select`, such as tag:sales. Trouble that begins meanwhile and lasts is sent by the first run
@@ -56,7 +56,6 @@ def silence(folder: Path, select: str, until: str | None, end: bool, reason: str
     names = project.notifications.silence(select, until=until, reason=reason or ("it is over" if end else ""))
     if as_json:
         print_json({"silenced": [] if end else names, "until": until})
-        return 0
+        return
     done = "notifies again" if end else f"is silent until {until}"
     Terminal.from_stream(sys.stdout).print(*(f"{name}  {done}" for name in names))
-    return 0

@@ -116,7 +116,7 @@ def command(
     whole: bool,
     dimension: str | None,
     as_json: bool,
-) -> int:
+) -> None:
     """Show the expected and existing partitions of ASSET, or add and remove segments.
 
     Adjacent partitions with the same status share a line. If there are segments besides time, segments are columns, and
@@ -130,7 +130,7 @@ def command(
     project = open_project(folder)
     if action is not None:
         _change_segments(project, asset, keys, action, dimension=dimension, as_json=as_json)
-        return 0
+        return
     if as_json:
         definitions = project.partitions.definitions(asset, at=at)
         print_json(
@@ -139,17 +139,16 @@ def command(
                 for key, status in project.partitions.statuses(asset, at=at)
             ]
         )
-        return 0
+        return
     terminal, partitioning = Terminal.from_stream(sys.stdout), project.spec.asset(asset).partitioning
     if partitioning.time is not None and partitioning.is_product:
         if (grid := project.partitions.grid(asset, at=at)).rows:
             print_grid(grid, terminal, time=partitioning.time.name, whole=whole)
-            return 0
+            return
     elif ranges := project.partitions.ranges(asset, at=at):
         print_list(ranges, terminal, whole=whole)
-        return 0
+        return
     terminal.print("no partition is wanted or present yet")
-    return 0
 
 
 _DONE = {"add": ("added", "was already known"), "remove": ("removed", "was already removed")}

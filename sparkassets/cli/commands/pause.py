@@ -28,11 +28,10 @@ def report_changes(assets: Sequence[str], changed: Collection[str], *, done: str
 @project_option
 @reason_option
 @json_option
-def command(folder: Path, assets: tuple[str, ...], reason: str, as_json: bool) -> int:
+def command(folder: Path, assets: tuple[str, ...], reason: str, as_json: bool) -> None:
     """Pause ASSETs until `resume`; updates that arrive meanwhile are kept.
 
     A run in progress finishes, and `backfill` still works for a paused asset.
     """
     changed = open_project(folder).assets.pause(*assets, reason=reason)
     report_changes(assets, changed, done="paused", already="was already paused", as_json=as_json)
-    return 0

@@ -43,7 +43,7 @@ def command(
     sql: bool,
     spark: bool,
     as_json: bool,
-) -> int:
+) -> None:
     """Show what would run now, and why everything else would not.
 
     Checks sources, but starts no Spark and records nothing. What only a Spark session can see, such as catalog tables
@@ -75,4 +75,3 @@ def command(
         from sparkassets.cli.plan_tables import NOTHING_IS_DUE, print_plan
 
         print_plan(plan, project.spec, idle=explain_no_runs(base, NOTHING_IS_DUE))
-    return 0

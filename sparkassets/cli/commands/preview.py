@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     help="Runs to show for each asset.",
 )
 @json_option
-def command(assets: tuple[str, ...], folder: Path, start: str | None, count: int, as_json: bool) -> int:
+def command(assets: tuple[str, ...], folder: Path, start: str | None, count: int, as_json: bool) -> None:
     """Show the next scheduled runs of each ASSET (default: all), regardless of past runs.
 
     Covers timetables, and times in a condition that can trigger a run on their own; runs triggered only by data are
@@ -49,4 +49,3 @@ def command(assets: tuple[str, ...], folder: Path, start: str | None, count: int
         print_json([document for each in previews for document in preview_document(each)])
     else:
         print_preview(previews, SystemClock().now(), Terminal.from_stream(sys.stdout))
-    return 0

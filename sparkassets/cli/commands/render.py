@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @at_option
 @scope_option
 @json_option
-def command(folder: Path, asset: str, partition: str | None, at: str | None, as_json: bool) -> int:
+def command(folder: Path, asset: str, partition: str | None, at: str | None, as_json: bool) -> None:
     """Print the SQL that a run of ASSET would execute now, with its pins, partitions and literals.
 
     The statements can be run by hand in a Spark session: they create a temporary view for each inlet at its pinned
@@ -52,7 +52,6 @@ def command(folder: Path, asset: str, partition: str | None, at: str | None, as_
         terminal = Terminal.from_stream(sys.stdout)
         for line in _lines(run):
             terminal.print(*line.split("\n"))
-    return 0
 
 
 def _lines(run: RenderedRun) -> Iterator[str]:

@@ -36,7 +36,7 @@ OLD = 300
 )
 @at_option
 @json_option
-def command(folder: Path, out: str, watch: str | None, at: str | None, as_json: bool) -> int:
+def command(folder: Path, out: str, watch: str | None, at: str | None, as_json: bool) -> None:
     """Write a static HTML report: failures and waits, the graph, and every asset, partition and run.
 
     Open index.html from disk; it needs no server and no network. A new report replaces an old one atomically. DIR may
@@ -54,7 +54,6 @@ def command(folder: Path, out: str, watch: str | None, at: str | None, as_json: 
     while every_seconds is not None:
         wait(every_seconds)
         watched.write_if_changed()
-    return 0
 
 
 def wait(seconds: float) -> None:

@@ -15,8 +15,7 @@ from sparkassets.cli.options import AssetNameParam, json_option, open_project, p
 @project_option
 @reason_option
 @json_option
-def command(folder: Path, assets: tuple[str, ...], reason: str, as_json: bool) -> int:
+def command(folder: Path, assets: tuple[str, ...], reason: str, as_json: bool) -> None:
     """Resume paused ASSETs, including updates that arrived meanwhile."""
     changed = open_project(folder).assets.resume(*assets, reason=reason)
     report_changes(assets, changed, done="resumed", already="was not paused", as_json=as_json)
-    return 0

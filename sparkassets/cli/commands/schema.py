@@ -16,7 +16,7 @@ from sparkassets.errors import InputError
 @click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Write to this file instead of stdout.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print a reference of all keys in Markdown instead.")
 @json_option
-def command(out: Path | None, as_markdown: bool, as_json: bool) -> int:
+def command(out: Path | None, as_markdown: bool, as_json: bool) -> None:
     """Print the JSON Schema of a project's files, for use in editors.
 
     The output is JSON with or without --json.
@@ -26,7 +26,7 @@ def command(out: Path | None, as_markdown: bool, as_json: bool) -> int:
     text = render_markdown() if as_markdown else json_text(json_schema())
     if out is None:
         sys.stdout.write(text)
-        return 0
+        return
     try:
         out.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -35,4 +35,3 @@ def command(out: Path | None, as_markdown: bool, as_json: bool) -> int:
         print_json({"out": str(out)})
     else:
         sys.stderr.write(f"wrote {out}\n")
-    return 0

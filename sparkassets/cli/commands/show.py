@@ -27,7 +27,7 @@ from sparkassets.cli.output import TableColumn, Terminal, print_json, print_tabl
 @click.option("--query", is_flag=True, help="Rows of ASSET's query or function, computed now and written nowhere.")
 @scope_option
 @json_option
-def command(folder: Path, asset: str, partition: str | None, limit: int, query: bool, as_json: bool) -> int:
+def command(folder: Path, asset: str, partition: str | None, limit: int, query: bool, as_json: bool) -> None:
     """Print some rows of ASSET's table as it is now.
 
     Spark starts only for a table that only Spark can read, such as one in a catalog, and for --query, which computes
@@ -47,11 +47,10 @@ def command(folder: Path, asset: str, partition: str | None, limit: int, query: 
 
     if as_json:
         print_json(sample_document(sample))
-        return 0
+        return
     terminal = Terminal.from_stream(sys.stdout)
     if not sample.rows:
         terminal.print(f"{asset} has no rows{' in ' + partition if partition else ''}")
-        return 0
+        return
     columns = [TableColumn(name, wraps=True) for name in sample.columns]
     print_table(terminal, columns, [[redact(value_text(value)) for value in row] for row in sample.rows])
-    return 0

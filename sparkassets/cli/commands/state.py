@@ -26,7 +26,7 @@ def command() -> None:
 @command.command("compact")
 @project_option
 @json_option
-def compact(folder: Path, as_json: bool) -> int:
+def compact(folder: Path, as_json: bool) -> None:
     """Run the state's maintenance now; safe while drivers are running.
 
     Writes a snapshot, removes entries older than `retention`, merges files, and deletes files and logs that are no
@@ -38,7 +38,6 @@ def compact(folder: Path, as_json: bool) -> int:
     else:
         expired_note = f"; {result.let_go:,} expired entries were removed" if result.let_go else ""
         Terminal.from_stream(sys.stdout).print(f"compacted: {result.entries:,} entries{expired_note}")
-    return 0
 
 
 @command.command("verify")
@@ -72,7 +71,7 @@ def verify(folder: Path, as_json: bool) -> int:
     help="File to write; it may replace an older export of this project, but nothing else.",
 )
 @json_option
-def export(folder: Path, file: Path, as_json: bool) -> int:
+def export(folder: Path, file: Path, as_json: bool) -> None:
     """Export the state to FILE as JSON lines, without credentials.
 
     The first line describes the export. In every other line, `table` says whether it is an entry of the `journal`, the
@@ -86,13 +85,12 @@ def export(folder: Path, file: Path, as_json: bool) -> int:
         print_json({"file": str(file), "lines": lines})
     else:
         Terminal.from_stream(sys.stdout).print(f"{lines:,} lines in {file}")
-    return 0
 
 
 @command.command("migrate")
 @project_option
 @json_option
-def migrate(folder: Path, as_json: bool) -> int:
+def migrate(folder: Path, as_json: bool) -> None:
     """Rewrite a state of an older release in the current format, which older releases cannot read.
 
     This is optional, because older formats can be read. Old rows are kept until the new ones are written and verified;
@@ -107,7 +105,6 @@ def migrate(folder: Path, as_json: bool) -> int:
         Terminal.from_stream(sys.stdout).print(f"{changed:,} rows converted to format {FORMAT}")
     else:
         Terminal.from_stream(sys.stdout).print(f"everything is already in format {FORMAT}")
-    return 0
 
 
 def _print_verification(result: VerificationResult, terminal: Terminal) -> None:

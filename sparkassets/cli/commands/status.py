@@ -58,7 +58,7 @@ COLUMNS = [
 @at_option
 @scope_option
 @json_option
-def command(folder: Path, select: tuple[str, ...], at: str | None, as_json: bool) -> int:
+def command(folder: Path, select: tuple[str, ...], at: str | None, as_json: bool) -> None:
     """Show the status of every asset, upstream first."""
     base = open_project(folder)
     project = open_scope(base, existing=True)  # the branch, where one is named
@@ -69,12 +69,11 @@ def command(folder: Path, select: tuple[str, ...], at: str | None, as_json: bool
         from sparkassets.core.documents.status import status_document
 
         print_json([status_document(asset_status, project.spec) for asset_status in shown])
-        return 0
+        return
     terminal = Terminal.from_stream(sys.stdout)
     print_table(terminal, COLUMNS, [_row(asset_status, project.spec, status.at) for asset_status in shown])
     for asset_status in shown:
         _print_details(asset_status, project.spec, terminal)
-    return 0
 
 
 def _print_details(status: AssetStatus, project: ProjectSpec, terminal: Terminal) -> None:
