@@ -19,7 +19,7 @@ from sparkassets.core.validations import verdicts_to
 from sparkassets.ports import RunComputation, RunOrder
 from sparkassets.spark.capabilities import capabilities_of
 from sparkassets.spark.context import Context
-from sparkassets.spark.failures import run_error
+from sparkassets.spark.failures import explain_errors
 from sparkassets.spark.inlet_reader import ReadInlets
 from sparkassets.spark.open_tables import TableDescription
 from sparkassets.spark.own_session import is_remote
@@ -205,10 +205,8 @@ def hold_rows(computation: SparkComputation, *, always: bool = False) -> Iterato
         yield
         return
     try:
-        try:
+        with explain_errors(what=computation.order.asset.name):
             cached.count()
-        except Exception as error:
-            raise run_error(error, what=computation.order.asset.name) from error
         computation.inlets.check_files()
         yield
     finally:

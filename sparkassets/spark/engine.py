@@ -12,14 +12,14 @@ from sparkassets.core.runs import BranchPromotion
 from sparkassets.core.spec.code_bodies import PythonBody, SqlBody
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
-from sparkassets.errors import RunError, SparkAssetsError
+from sparkassets.errors import RunError
 from sparkassets.ports import Engine, Enlist, RunComputation, RunOrder, Target
 from sparkassets.processes import Process
 from sparkassets.spark.changes import refuse_ignored_kinds
 from sparkassets.spark.computation import OutletComputations, SparkComputation
 from sparkassets.spark.context import Context, make_context
 from sparkassets.spark.delta_files import read_version
-from sparkassets.spark.failures import run_error
+from sparkassets.spark.failures import explain_errors
 from sparkassets.spark.frame_conversion import is_frame, to_spark
 from sparkassets.spark.functions import restore_process_state, run_function
 from sparkassets.spark.gateway import find_jvms
@@ -186,7 +186,7 @@ class SparkEngine:
         with self.workplace.work(order) as (shared, work), ExitStack() as folders_kept:
             for folder in folders.values():
                 folders_kept.enter_context(folder.keep_on_success())
-            try:
+            with explain_errors(what=order.asset.name):
                 asset = order.asset
                 session = _session_of_run(shared, asset)
                 inlets = self._read_inlets(session, order)
@@ -205,33 +205,24 @@ class SparkEngine:
                         order, context, checked_inlets, partial(self._write, session, order, checked_inlets, context)
                     )
                 return self._compute_outlets(session, order, checked_inlets, context, folders, work)
-            except SparkAssetsError:
-                raise
-            except Exception as error:
-                raise run_error(error, what=order.asset.name) from error
 
     def _compute_promoted(self, order: RunOrder, promotion: BranchPromotion) -> SparkComputation | OutletComputations:
         """The rows of each table that takes over rows of a branch."""
-        with self.workplace.work(order) as (session, work):
-            try:
-                inlets = self._read_inlets(session, order) if order.has_rules else ReadInlets()
-                work.check(order.run)
-                context = make_context(order, watermark=None, project=self._project, folders={})
-                parts = [
-                    _describe_computation(
-                        session,
-                        table_order,
-                        read_promoted_rows(session, table_order, promotion),
-                        _PriorTarget(session, table_order.asset),
-                        inlets,
-                        context,
-                    )
-                    for table_order in order.table_orders
-                ]
-            except SparkAssetsError:
-                raise
-            except Exception as error:
-                raise run_error(error, what=order.asset.name) from error
+        with self.workplace.work(order) as (session, work), explain_errors(what=order.asset.name):
+            inlets = self._read_inlets(session, order) if order.has_rules else ReadInlets()
+            work.check(order.run)
+            context = make_context(order, watermark=None, project=self._project, folders={})
+            parts = [
+                _describe_computation(
+                    session,
+                    table_order,
+                    read_promoted_rows(session, table_order, promotion),
+                    _PriorTarget(session, table_order.asset),
+                    inlets,
+                    context,
+                )
+                for table_order in order.table_orders
+            ]
         return (
             OutletComputations({table_order.order.asset.name: table_order for table_order in parts})
             if order.outlets

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from sparkassets.errors import FileLocation, RunError
+from sparkassets.errors import FileLocation, RunError, SparkAssetsError
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)?)\]")
 _STATE = re.compile(r"SQLSTATE: ([0-9A-Z]{5})")
@@ -85,6 +85,21 @@ def run_error(error: Exception, *, what: str = "", place: FileLocation | None = 
     failure.files = files_in(message)
     failure.__cause__ = error
     return failure
+
+
+@contextlib.contextmanager
+def explain_errors(*, what: str = "", place: FileLocation | None = None) -> Iterator[None]:
+    """Turns what is raised inside, other than the package's own errors, into the failure of a run, as of `run_error`.
+
+    Raises:
+        RunError: Something else was raised.
+    """
+    try:
+        yield
+    except SparkAssetsError:
+        raise
+    except Exception as error:
+        raise run_error(error, what=what, place=place) from error
 
 
 def files_in(message: str) -> tuple[str, ...]:

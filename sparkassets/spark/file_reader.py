@@ -11,9 +11,9 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.source import path_columns
 from sparkassets.core.spec.source_views import source_pattern
 from sparkassets.core.suggestions import suggest_close
-from sparkassets.errors import RunError, SourceError
+from sparkassets.errors import RunError
 from sparkassets.spark.capabilities import capabilities_of, union_all
-from sparkassets.spark.failures import run_error
+from sparkassets.spark.failures import explain_errors
 from sparkassets.spark.path_fields import PATH_COLUMN, add_path_fields, join_path_fields
 from sparkassets.spark.pinned_files import FoundFile, find_root
 from sparkassets.spark.reader_gaps import (
@@ -85,7 +85,7 @@ def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: Asse
         RunError: The files do not fit the declared columns, or there are no files and no declared columns.
     """
     options = reader_options(asset)
-    try:
+    with explain_errors(what=f"the source {asset.name!r} cannot be read"):
         is_alike = check_headers(session, files, asset=asset, options=options)
         first, *others = group_files(session, files, asset=asset)
         rows = _read_rows(session, first, asset=asset, options=options)
@@ -99,10 +99,6 @@ def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: Asse
             rows = _read_rows(session, group, asset=asset, options=options, schema=schema)
             frames.append(add_path_fields(session, rows, group, asset=asset, schema=schema))
         return union_all(frames)
-    except (RunError, SourceError):
-        raise
-    except Exception as error:
-        raise run_error(error, what=f"the source {asset.name!r} cannot be read") from error
 
 
 def read_leniently(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec) -> DataFrame:

@@ -25,7 +25,7 @@ from sparkassets.spark.capabilities import union_all
 from sparkassets.spark.changes import InletChanges, make_empty_changes, read_catalog_changes, read_changes
 from sparkassets.spark.context import WatermarkBounds
 from sparkassets.spark.delta_files import can_read_files, read_version
-from sparkassets.spark.failures import run_error
+from sparkassets.spark.failures import explain_errors
 from sparkassets.spark.file_reader import read_files
 from sparkassets.spark.open_tables import OpenedTable, PathTable, find_table, open_table
 from sparkassets.spark.path_fields import field_literals
@@ -60,10 +60,8 @@ def read_tables(session: SparkSession, asset: AssetSpec, pinned: Mapping[str, An
     frames = [
         _add_path_fields(_read_pinned_table(session, asset, table_set, each), each.slot, asset) for each in tables
     ]
-    try:
+    with explain_errors(what=f"the tables of the source {asset.name!r} have incompatible schemas"):
         return union_all(frames)
-    except Exception as error:
-        raise run_error(error, what=f"the tables of the source {asset.name!r} have incompatible schemas") from error
 
 
 def _read_pinned_table(session: SparkSession, asset: AssetSpec, tables: TableSet, pinned: KnownTable) -> DataFrame:

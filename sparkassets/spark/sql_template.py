@@ -26,7 +26,7 @@ from sparkassets.spark import predicates, sqltext
 from sparkassets.spark.author_values import for_author
 from sparkassets.spark.capabilities import capabilities_of
 from sparkassets.spark.context import Context
-from sparkassets.spark.failures import run_error
+from sparkassets.spark.failures import explain_errors
 from sparkassets.spark.own_session import setting
 from sparkassets.spark.table_locations import location_of, table_sql
 from sparkassets.spark.versions import from_arrow
@@ -78,10 +78,8 @@ def run_sql(
     query = _pass_frames(rendered.strip().rstrip(";"), relations.relations)
     lines_cut = len(rendered) - len(rendered.lstrip())
     place = replace(body.location, line=max(body.location.line, 1) + rendered[:lines_cut].count("\n"))
-    try:
+    with explain_errors(place=place):
         return session.sql(f"SELECT * FROM (\n{query}\n)", **_name_frames(relations.relations))  # noqa: S608 - the author's own query
-    except Exception as error:
-        raise run_error(error, place=place) from error
 
 
 def run_statements(
@@ -97,10 +95,8 @@ def run_statements(
     for offset, text in split_statements(rendered):
         lines_cut = offset + len(text) - len(text.lstrip())
         place = replace(body.location, line=max(body.location.line, 1) + rendered[:lines_cut].count("\n"))
-        try:
+        with explain_errors(place=place):
             session.sql(_pass_frames(text.strip(), relations.relations), **_name_frames(relations.relations))
-        except Exception as error:
-            raise run_error(error, place=place) from error
 
 
 def _name_frames(frames: Sequence[DataFrame]) -> dict[str, DataFrame]:

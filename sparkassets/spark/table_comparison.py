@@ -21,11 +21,11 @@ from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.delta.log import DeltaLog
 from sparkassets.delta.tables import load_table
-from sparkassets.errors import RunError, SparkAssetsError
+from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
 from sparkassets.spark.delta_files import read_appended
-from sparkassets.spark.failures import run_error
+from sparkassets.spark.failures import explain_errors
 from sparkassets.spark.open_tables import find_table
 from sparkassets.spark.predicates import partition_predicate
 from sparkassets.spark.validation.partition_grouping import PartitionGrouping
@@ -60,16 +60,11 @@ class SparkTableComparer:
         Raises:
             RunError: One of the tables is gone, or cannot be read.
         """
-        with self._workplace.enter_session(asset) as session:
-            try:
-                old, new = _read_side(session, asset, before), _read_side(session, asset, after)
-                return _compare_types(old.schema, new.schema), _compare_rows(
-                    asset, old, new, (before, after), keys, samples
-                )
-            except SparkAssetsError:
-                raise
-            except Exception as error:
-                raise run_error(error, what=asset.name) from error
+        with self._workplace.enter_session(asset) as session, explain_errors(what=asset.name):
+            old, new = _read_side(session, asset, before), _read_side(session, asset, after)
+            return _compare_types(old.schema, new.schema), _compare_rows(
+                asset, old, new, (before, after), keys, samples
+            )
 
     def close(self) -> None:
         """Stops the session if it was started here."""

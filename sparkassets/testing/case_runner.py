@@ -274,13 +274,11 @@ class RowTests:
         columns = list(dict.fromkeys(column for row in rows for column in row))
         if difference := _compare_columns(columns, found.columns, only=case.expected.only):
             return f"{name} {difference}"
-        from sparkassets.spark.failures import run_error
+        from sparkassets.spark.failures import explain_errors
 
         chosen = found.select(*map(found.__getitem__, columns)) if columns else found
-        try:
+        with explain_errors(what=name):
             present = _collect_rows(chosen)
-        except Exception as error:
-            raise run_error(error, what=name) from error
         wanted = as_frame(found.sparkSession, rows, {}, owner="the expected rows", schema=chosen.schema)
         difference = describe_difference(_collect_rows(wanted), present, tolerance=case.expected.tolerance)
         return f"{name}: {difference}" if difference else ""

@@ -19,7 +19,7 @@ from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.phrases import listing
 from sparkassets.core.spec.code_bodies import PythonBody
 from sparkassets.core.spec.storage_overlaps import catalog_schema
-from sparkassets.errors import InputError, RunError, SourceError, SparkAssetsError
+from sparkassets.errors import InputError, RunError, SourceError
 from sparkassets.features.replay.recorded_run import RecordedRun, needs_earlier_rows, read_recorded_run
 from sparkassets.frozen import replace
 
@@ -75,7 +75,7 @@ class SparkReplayer:
             write_scratch_tables,
         )
         from sparkassets.spark.engine import SparkEngine
-        from sparkassets.spark.failures import run_error
+        from sparkassets.spark.failures import explain_errors
         from sparkassets.spark.table_comparison import SparkTableComparer
 
         self._runner.lend(spark)
@@ -88,15 +88,11 @@ class SparkReplayer:
         tables = list(zip(order.table_orders, scratch.table_orders, strict=True))
         withheld = PartitionSet.union(each.withheld for each in recorded.published.values())
         with engine.workplace.enter_session(order.asset) as session:
-            try:
+            with explain_errors(what=order.asset.name):
                 for each, copy in tables:
                     if needs_earlier_rows(each):
                         published = recorded.published[each.asset.name]
                         copy_earlier_rows(session, each, copy, published, project=project, targets=targets)
-            except SparkAssetsError:
-                raise
-            except Exception as error:
-                raise run_error(error, what=order.asset.name) from error
             computation = engine.compute(scratch, attempt=1)
             try:
                 write_scratch_tables(scratch, computation, withheld, targets)

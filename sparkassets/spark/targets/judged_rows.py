@@ -20,7 +20,7 @@ from sparkassets.ports import CommitMarker, RunOrder
 from sparkassets.spark import sqltext
 from sparkassets.spark.capabilities import require_commits
 from sparkassets.spark.computation import SparkComputation
-from sparkassets.spark.failures import run_error
+from sparkassets.spark.failures import explain_errors
 from sparkassets.spark.inlet_reader import ReadInlets
 from sparkassets.spark.open_tables import find_table
 from sparkassets.spark.partition_guard import find_segments, guard_for
@@ -236,12 +236,10 @@ def keep_quarantined(
         f"{sqltext.text(order.run)} AS {RUN}",
         f"{_label_sql(keys, order)} AS {PARTITION}",
     ).drop(TAKEN)
-    try:
+    with explain_errors(what=f"{order.asset.name}: rows cannot be put into quarantine"):
         location = quarantine_of(order.asset)
         exists = not location.table or find_table(rows.sparkSession, location) is not None
         save_rows(location, labelled, {**marker_options(marker), "mergeSchema": "true"}, exists=exists)
-    except Exception as error:
-        raise run_error(error, what=f"{order.asset.name}: rows cannot be put into quarantine") from error
 
 
 def _label_sql(keys: PartitionGrouping, order: RunOrder) -> str:

@@ -19,7 +19,7 @@ from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker
 from sparkassets.spark import sqltext
-from sparkassets.spark.failures import error_mentions, run_error
+from sparkassets.spark.failures import error_mentions, explain_errors
 from sparkassets.spark.row_comparison import row_hash
 from sparkassets.spark.schemas import column_type
 from sparkassets.spark.scratch import ScratchRows, attempt_of, discard_scratch, staged_name
@@ -243,10 +243,8 @@ class UpsertRows:
 
 def _check_condition(frame: DataFrame, condition: str, what: str) -> None:
     """Raises `RunError` for a condition that Spark cannot read or resolve; ``what`` names it."""
-    try:
+    with explain_errors(what=what):
         _ = frame.filter(condition).schema  # a session of Spark Connect looks only when it is asked for columns
-    except Exception as error:
-        raise run_error(error, what=what) from error
 
 
 def _describe_nulls(counts: Mapping[str, int]) -> str:

@@ -30,7 +30,7 @@ from sparkassets.core.validations import (
 )
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.spark import sqltext
-from sparkassets.spark.failures import run_error
+from sparkassets.spark.failures import explain_errors, run_error
 from sparkassets.spark.validation.observation import ObservedFigures
 from sparkassets.spark.validation.partition_grouping import PartitionGrouping
 from sparkassets.spark.validation.row_rules import TAKEN, RowRules, as_column, rule_error
@@ -72,12 +72,8 @@ def measure(
         RunError: A rule cannot be asked of such rows, or Spark says something else.
     """
     measurement = _RuleMeasurement(read_rows, rules, keys)
-    try:
+    with explain_errors(what=f"{rules.owner} cannot be validated"):
         return tuple(measurement.add_samples(list(measurement.tallies(observed))))
-    except SparkAssetsError:
-        raise
-    except Exception as error:
-        raise run_error(error, what=f"{rules.owner} cannot be validated") from error
 
 
 def shared_plan(frame: DataFrame, rules: RowRules, keys: PartitionGrouping) -> DataFrame:
