@@ -229,12 +229,12 @@ def multi_asset(
 
 def outlets_of(given: object) -> dict[str, Any]:
     """The outlets as in YAML, from a map or a list of names."""
-    said = to_plain(given)
-    if isinstance(said, list) and all(isinstance(each, str) for each in said):
-        return {each: {} for each in said}
-    if not isinstance(said, dict):
+    plain = to_plain(given)
+    if isinstance(plain, list) and all(isinstance(each, str) for each in plain):
+        return {each: {} for each in plain}
+    if not isinstance(plain, dict):
         raise TypeError("'outlets' of @multi_asset must be a dict by name, or a list of names")
-    return {name: {} if keys is None else _rename_keys(keys) for name, keys in said.items()}
+    return {name: {} if keys is None else _rename_keys(keys) for name, keys in plain.items()}
 
 
 def _rename_keys(keys: Any) -> Any:  # noqa: ANN401  what is no map YAML's checks refuse

@@ -89,7 +89,7 @@ def replace_spark(*, always: bool) -> None:
 _STARTERS: Final = ("java", "spark-submit", "spark-class")
 """Programs that start a JVM."""
 _LISTING: Final = ("os.listdir", "os.scandir")
-_MOST_TOLD: Final = 500
+_MOST_CHARACTERS: Final = 500
 """Longest text of an error that is reported, in characters."""
 
 
@@ -139,7 +139,7 @@ def _describe_declaration(each: AssetDeclaration) -> dict[str, Any]:
         own = {"module": function.__module__, "name": function.__qualname__}
         described["function"] = {**own, "file": code.co_filename, "line": code.co_firstlineno}
     elif function is not None:
-        described["function"] = {"module": "", "name": repr(function)[:_MOST_TOLD], "file": "", "line": 0}
+        described["function"] = {"module": "", "name": repr(function)[:_MOST_CHARACTERS], "file": "", "line": 0}
     return described
 
 
@@ -151,7 +151,13 @@ def _failure(error: BaseException, module: str, seen: _ImportObserver) -> dict[s
             place = step.filename, step.lineno or 1
     file, line = place or (None, None)
     lacks = error.name if isinstance(error, ModuleNotFoundError) else None
-    return {"module": module, "file": file, "line": line, "error": _first_line(error)[:_MOST_TOLD], "lacks": lacks}
+    return {
+        "module": module,
+        "file": file,
+        "line": line,
+        "error": _first_line(error)[:_MOST_CHARACTERS],
+        "lacks": lacks,
+    }
 
 
 def _first_line(error: BaseException) -> str:

@@ -81,9 +81,6 @@ def iterate_files(pattern: PathPattern, *, skipped: SkippedFiles) -> Iterator[Fi
         raise SourceError(f"cannot list '{place}': {error.strerror or error}") from error
 
 
-# --------------------------------------------------------------------------- a disk
-
-
 @frozen
 class _ListedFolder:
     """The folder that is listed.
@@ -176,9 +173,6 @@ def _read_status(entry: os.DirEntry[str]) -> os.stat_result | None:
 
 def _identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
-
-
-# --------------------------------------------------------------------------- an object store
 
 
 def _list_store(pattern: PathPattern) -> Iterator[File]:

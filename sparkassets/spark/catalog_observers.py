@@ -257,9 +257,6 @@ def _group_versions(versions: Sequence[int]) -> list[tuple[int, int]]:
     return ranges
 
 
-# --------------------------------------------------------------------------- targets
-
-
 class CatalogTargetObserver:
     """Looks at tables in catalogs that assets write; implements `ports.TargetObserver`."""
 
@@ -420,9 +417,6 @@ class _CatalogCommitInspector(CommitInspector):
 
 def _format_mark(version: int) -> str:
     return f"version:{version}"
-
-
-# --------------------------------------------------------------------------- what runs read
 
 
 class CatalogChangeFeeds:

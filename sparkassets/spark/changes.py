@@ -182,9 +182,6 @@ def refuse_change_columns(columns: Sequence[str], owner: str) -> None:
             )
 
 
-# --------------------------------------------------------------------------- by the feed
-
-
 def _read_feed(
     session: SparkSession, feed_range: FeedRange, schema: StructType, *, path: str, name: str, by_keys: bool
 ) -> DataFrame:
@@ -255,9 +252,6 @@ def _has_comparable_bytes(kind: DataType) -> bool:
         case MapType():
             return False
     return " collate " not in kind.simpleString().lower() and not is_variant(kind)
-
-
-# --------------------------------------------------------------------------- by the files that came
 
 
 def _read_appended(

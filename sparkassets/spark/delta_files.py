@@ -162,9 +162,6 @@ def _find_folder_values(file: FileAction, names: Sequence[str]) -> dict[str, str
     return {name: values.get(name) or None for name in names}
 
 
-# --------------------------------------------------------------------------- whether
-
-
 def _find_readable_schema(table: DeltaTable) -> StructType | None:
     """The schema of Delta's read; None where rows or types in the files may differ from it."""
     from pyspark.sql.types import StructType
@@ -212,9 +209,6 @@ def _can_list_quickly(session: SparkSession, files: Sequence[LiveFile], *, path:
         return False
     most = _MOST_FILES if local_path(path) is not None else _MOST_REQUESTS
     return len(files) <= min(most, int(setting(session, MOST_LISTED) or 0))
-
-
-# --------------------------------------------------------------------------- reading
 
 
 def _read_listed_files(

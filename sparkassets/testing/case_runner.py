@@ -73,12 +73,14 @@ def _run_case(case: Case, about: str, run: Callable[[], str]) -> CaseResult:
     """The result of one test; ``run`` returns why it fails, empty if it passes. A lack of Spark is raised."""
     begun = time.monotonic()
     try:
-        told = run()
+        difference = run()
     except SparkUnavailableError:
         raise
     except SparkAssetsError as error:
         return CaseResult(case.name, case.location, about, "error", str(error), time.monotonic() - begun)
-    return CaseResult(case.name, case.location, about, "failed" if told else "passed", told, time.monotonic() - begun)
+    return CaseResult(
+        case.name, case.location, about, "failed" if difference else "passed", difference, time.monotonic() - begun
+    )
 
 
 class RowTests:
@@ -151,8 +153,8 @@ class RowTests:
                 computation.frame,
             )
             if asked is not None:
-                apart = mark_taken(rows, asked)
-                rows = rows if apart is None else apart
+                marked = mark_taken(rows, asked)
+                rows = rows if marked is None else marked
                 judgement = judgement.merge(_judge_landing(computation, asked))
             frames[each.asset.name] = rows.filter(f"{TAKEN} = {STAYS}").drop(TAKEN) if TAKEN in rows.columns else rows
         if judgement.withheld:
@@ -169,11 +171,11 @@ class RowTests:
         computed.write()
         frames, judgement = {}, RunJudgement()
         for each in computed.order.table_orders:
-            frames[each.asset.name] = self._written(each)
+            frames[each.asset.name] = self._read_table(each)
             judgement = judgement.merge(judge_written_table(self._engine.workplace, computed, each.asset))
         return frames, judgement
 
-    def _written(self, order: RunOrder) -> DataFrame:
+    def _read_table(self, order: RunOrder) -> DataFrame:
         """The rows that an asset's own code has written to its table in the test's folder.
 
         Raises:
@@ -194,8 +196,6 @@ class RowTests:
                 )
                 raise RunError(f"{name} wrote nothing to the test's table", hint=hint)
             return table.read_rows(session, table.version)[0]
-
-    # ------------------------------------------------------------------ what is given
 
     def _order(self, case: RowCase, folder: Path) -> RunOrder:
         """The run's order as a driver would make it, with tables in ``folder``."""
@@ -261,8 +261,6 @@ class RowTests:
             with self._engine.workplace.enter_session(each.asset) as session:
                 rows = frame_of(session, each.asset, given)
                 rows.write.format("delta").save(each.asset.storage.path)
-
-    # ------------------------------------------------------------------ what came
 
     def _describe_differences(
         self, case: RowCase, name: str, found: DataFrame, rows: Sequence[Mapping[str, Any]]
@@ -347,10 +345,10 @@ def _describe_withheld_differences(order: RunOrder, expected: PartitionSet | Non
 
 def _is_expected_error(case: RowCase, error: SparkAssetsError) -> str:
     """Empty if the run failed as expected, else how it differs; raises ``error`` if no failure was expected."""
-    wanted, told = case.expected.error, str(error)
+    wanted, message = case.expected.error, str(error)
     if not wanted:
         raise error
-    return "" if wanted in told else f"expected it to fail with {wanted!r}, but it failed with: {told}"
+    return "" if wanted in message else f"expected it to fail with {wanted!r}, but it failed with: {message}"
 
 
 def _aware(interval: tuple[int, int] | None) -> Any:  # noqa: ANN401

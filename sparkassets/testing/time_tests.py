@@ -297,9 +297,9 @@ def _step(rehearsal: ProjectRehearsal, project: ProjectSpec, step: CaseStep) -> 
     unlike = [] if step.runs is None else list(_describe_differences(project, step, summary.runs))
     asks = bool(step.waits) or any(name for name, _ in unlike)
     waiting = rehearsal.project.plan(at=step.at).waiting if asks else ()
-    for name, told in unlike:
+    for name, sentence in unlike:
         reasons = _reasons(waiting, name)
-        yield f"{told} ({'; '.join(reasons)})" if reasons else told
+        yield f"{sentence} ({'; '.join(reasons)})" if reasons else sentence
     for name, text in step.waits.items():
         yield from _compare_reasons(name, text, _reasons(waiting, name))
 

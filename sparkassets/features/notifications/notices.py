@@ -130,7 +130,7 @@ class NoticeCollector:
         self.is_run |= bool(reported_entries)
         for name in dict.fromkeys(each.entry.asset for each in entries if hasattr(each.entry, "asset")):
             if name is not None and name in after:
-                self._follow(name, _find_told(before[name]) if name in before else (), find_troubles(after[name]))
+                self._follow(name, _find_notified(before[name]) if name in before else (), find_troubles(after[name]))
                 self._assets[name].is_silent = after[name].is_silenced(to_unix(entries[-1].at))
         for entry in reported_entries:
             self._assets[entry.asset].add(entry)
@@ -159,7 +159,7 @@ class NoticeCollector:
         ]
 
 
-def _find_told(state: AssetState) -> tuple[AssetTrouble, ...]:
+def _find_notified(state: AssetState) -> tuple[AssetTrouble, ...]:
     """The current troubles of an asset that people were notified of: not those that came up while it was silenced."""
     return tuple(each for each in find_troubles(state) if not state.is_silenced(each.at))
 

@@ -36,7 +36,7 @@ def run_events(
     *,
     before: Mapping[str, AssetState],
     after: Mapping[str, AssetState],
-    telling: FacetBuilder,
+    builder: FacetBuilder,
 ) -> Iterator[Event]:
     """The events of one commit, in order.
 
@@ -44,7 +44,7 @@ def run_events(
         entries: The entries of the commit.
         before: States of the assets concerned before the commit, by name.
         after: Their states after the commit.
-        telling: Builds the facets.
+        builder: Builds the facets.
     """
     known, still_open = _list_claims(before), _list_claims(after)
     claims = {**known, **still_open}
@@ -53,16 +53,16 @@ def run_events(
     for numbered in entries:
         entry, at = numbered.entry, numbered.at
         if isinstance(entry, ClaimEntry) and numbered.seq in claims:
-            yield _run_event("START", at, claims[numbered.seq], telling)
+            yield _run_event("START", at, claims[numbered.seq], builder)
         elif isinstance(entry, RenewEntry):
             renewed = [token for _, token in entry.claims if token in claims]
-            yield from (_run_event("RUNNING", at, claims[token], telling) for token in renewed)
+            yield from (_run_event("RUNNING", at, claims[token], builder) for token in renewed)
         elif isinstance(entry, SuccessEntry | SkippedEntry | FailureEntry) and entry.token in claims:
             reported.add(entry.token)
-            yield _end_event(at, claims[entry.token], entry, outlets, before=before, telling=telling)
+            yield _end_event(at, claims[entry.token], entry, outlets, before=before, builder=builder)
     for token in sorted(known.keys() - still_open.keys() - reported):
-        error = telling.error_facet(_GIVEN_UP)
-        yield _run_event("ABORT", entries[-1].at, claims[token], telling, run={"errorMessage": error})
+        error = builder.error_facet(_GIVEN_UP)
+        yield _run_event("ABORT", entries[-1].at, claims[token], builder, run={"errorMessage": error})
 
 
 def _list_claims(states: Mapping[str, AssetState]) -> dict[int, ClaimState]:
@@ -70,12 +70,12 @@ def _list_claims(states: Mapping[str, AssetState]) -> dict[int, ClaimState]:
     return {link.token: link for state in states.values() for link in state.chain}
 
 
-def invocation_event(kind: EventType, at: datetime, *, invocation: str, telling: FacetBuilder) -> Event:
+def invocation_event(kind: EventType, at: datetime, *, invocation: str, builder: FacetBuilder) -> Event:
     """An event of a driver's invocation, the parent of the runs that it began."""
-    project = telling.project.name
-    job = {"namespace": telling.namespace, "name": job_name(project), "facets": telling.project_facets()}
-    run = {"runId": run_id(project, invocation), "facets": telling.invocation_facets(invocation)}
-    return _assemble_event(kind, at, telling, run=run, job=job)
+    project = builder.project.name
+    job = {"namespace": builder.namespace, "name": job_name(project), "facets": builder.project_facets()}
+    run = {"runId": run_id(project, invocation), "facets": builder.invocation_facets(invocation)}
+    return _assemble_event(kind, at, builder, run=run, job=job)
 
 
 def _end_event(
@@ -85,17 +85,17 @@ def _end_event(
     outlets: Sequence[OutletEntry],
     *,
     before: Mapping[str, AssetState],
-    telling: FacetBuilder,
+    builder: FacetBuilder,
 ) -> Event:
     """The event of a run's recorded end."""
     match entry:
         case SuccessEntry():
             own = [each for each in outlets if each.run == entry.run] if entry.outlets else []
-            return _complete_event(at, link, entry, own, before=before, telling=telling)
+            return _complete_event(at, link, entry, own, before=before, builder=builder)
         case SkippedEntry():
-            return _run_event("COMPLETE", at, link, telling, inputs=(), outputs=())
+            return _run_event("COMPLETE", at, link, builder, inputs=(), outputs=())
         case FailureEntry():
-            return _fail_event(at, link, entry, telling)
+            return _fail_event(at, link, entry, builder)
 
 
 def _complete_event(
@@ -105,7 +105,7 @@ def _complete_event(
     outlets: Sequence[OutletEntry],
     *,
     before: Mapping[str, AssetState],
-    telling: FacetBuilder,
+    builder: FacetBuilder,
 ) -> Event:
     """The COMPLETE event of a run that succeeded, with the datasets it read and the tables it wrote.
 
@@ -113,23 +113,23 @@ def _complete_event(
     the assets before the commit, from which the event tells a new table from a changed one.
     """
     written: Sequence[SuccessEntry | OutletEntry] = outlets or [entry]
-    asset = telling.project.assets.get(entry.asset)
+    asset = builder.project.assets.get(entry.asset)
     inputs = []
     if asset is not None:
-        inputs = telling.input_datasets(
+        inputs = builder.input_datasets(
             asset, entry.pins, highs=entry.watermarks, checked=True, verdicts=entry.verdicts
         )
-    outputs = [telling.written_dataset(each, made_by=entry, before=before.get(each.asset)) for each in written]
-    run = telling.validation_facets(entry)
-    return _run_event("COMPLETE", at, link, telling, run=run, inputs=inputs, outputs=[each for each in outputs if each])
+    outputs = [builder.written_dataset(each, made_by=entry, before=before.get(each.asset)) for each in written]
+    run = builder.validation_facets(entry)
+    return _run_event("COMPLETE", at, link, builder, run=run, inputs=inputs, outputs=[each for each in outputs if each])
 
 
-def _fail_event(at: datetime, link: ClaimState, entry: FailureEntry, telling: FacetBuilder) -> Event:
+def _fail_event(at: datetime, link: ClaimState, entry: FailureEntry, builder: FacetBuilder) -> Event:
     """FAIL or ABORT for a fenced run; OTHER for one that may still land: the asset's next run reports its end."""
     kind: EventType = "ABORT" if entry.cause in NOT_TRIED else "FAIL"
     message = f"{entry.error}\n{entry.hint}" if entry.hint else entry.error
     return _run_event(
-        kind if entry.fenced else "OTHER", at, link, telling, run={"errorMessage": telling.error_facet(message)}
+        kind if entry.fenced else "OTHER", at, link, builder, run={"errorMessage": builder.error_facet(message)}
     )
 
 
@@ -137,7 +137,7 @@ def _run_event(
     kind: EventType,
     at: datetime,
     link: ClaimState,
-    telling: FacetBuilder,
+    builder: FacetBuilder,
     *,
     run: Facets | None = None,
     inputs: Sequence[Mapping[str, Any]] | None = None,
@@ -147,21 +147,21 @@ def _run_event(
 
     An asset that no longer exists has neither; RUNNING, which repeats START, leaves them out.
     """
-    claim, asset = link.entry, telling.project.assets.get(link.entry.asset)
+    claim, asset = link.entry, builder.project.assets.get(link.entry.asset)
     if asset is not None and kind != "RUNNING":
         pins = claim.request.pins
-        inputs = telling.input_datasets(asset, pins) if inputs is None else inputs
-        outputs = telling.output_datasets(asset) if outputs is None else outputs
-    name = job_name(telling.project.name, claim.asset)
+        inputs = builder.input_datasets(asset, pins) if inputs is None else inputs
+        outputs = builder.output_datasets(asset) if outputs is None else outputs
+    name = job_name(builder.project.name, claim.asset)
     return _assemble_event(
         kind,
         at,
-        telling,
+        builder,
         run={
-            "runId": run_id(telling.project.name, claim.run),
-            "facets": {**telling.run_facets(claim), **(run or {})},
+            "runId": run_id(builder.project.name, claim.run),
+            "facets": {**builder.run_facets(claim), **(run or {})},
         },
-        job={"namespace": telling.namespace, "name": name, "facets": telling.job_facets(asset)},
+        job={"namespace": builder.namespace, "name": name, "facets": builder.job_facets(asset)},
         inputs=inputs or (),
         outputs=outputs or (),
     )
@@ -170,7 +170,7 @@ def _run_event(
 def _assemble_event(
     kind: EventType,
     at: datetime,
-    telling: FacetBuilder,
+    builder: FacetBuilder,
     *,
     run: Mapping[str, Any],
     job: Mapping[str, Any],
@@ -188,5 +188,5 @@ def _assemble_event(
         "producer": PRODUCER,
         "schemaURL": SPECIFICATION,
     }
-    found: Event = redact_json(event, variables=telling.project.variables)
+    found: Event = redact_json(event, variables=builder.project.variables)
     return found

@@ -87,8 +87,6 @@ class FacetBuilder:
     _filtered: dict[tuple[object, ...], Mapping[str, RowFilter]] = field(default_factory=dict)
     _names: dict[str, DatasetName] = field(default_factory=dict)
 
-    # ----------------------------------------------------------------- runs and jobs
-
     def run_facets(self, claim: ClaimEntry) -> Facets:
         """The facets of a run that its claim tells already: engine, parent, interval, and id."""
         facets = {**self._engine_facet()}
@@ -156,8 +154,6 @@ class FacetBuilder:
             return {}
         more = {"openlineageAdapterVersion": self.adapter} if self.adapter else {}
         return {"processing_engine": facet("ProcessingEngineRunFacet", name="Spark", version=self.engine, **more)}
-
-    # ----------------------------------------------------------------- datasets
 
     def dataset_name_of(self, asset: AssetSpec) -> DatasetName:
         """The name of an asset's dataset."""
@@ -318,8 +314,6 @@ class FacetBuilder:
             own = each.rename_columns(names)
             terms += own.terms if own is not None else ()
         return RowFilter("AND", tuple(terms)) if terms else None
-
-    # ----------------------------------------------------------------- what is told again and again
 
     def _build_once(self, what: str, asset: AssetSpec, make: Callable[[AssetSpec], Facets]) -> Facets:
         """The facets of this kind for the asset, built by ``make`` the first time."""

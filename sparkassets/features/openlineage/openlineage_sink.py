@@ -51,7 +51,7 @@ class OpenLineageSink:
 
     def committed(self, commit: JournalCommit) -> None:
         """Sends the events of a commit; a failed event does not stop later ones."""
-        events = run_events(commit.entries, before=commit.before, after=commit.after, telling=self._facets)
+        events = run_events(commit.entries, before=commit.before, after=commit.after, builder=self._facets)
         self._send([*self._build_start_events(commit), *events])
         for each in commit.entries:
             if isinstance(each.entry, FailureEntry) and each.entry.invocation in self._invocations:
@@ -62,7 +62,7 @@ class OpenLineageSink:
         invocations, self._invocations = self._invocations, {}
         now = self._now()
         ends = [
-            invocation_event("COMPLETE" if is_ok else "FAIL", now, invocation=invocation, telling=self._facets)
+            invocation_event("COMPLETE" if is_ok else "FAIL", now, invocation=invocation, builder=self._facets)
             for invocation, is_ok in invocations.items()
         ]
         try:
@@ -77,7 +77,7 @@ class OpenLineageSink:
         for each in commit.entries:
             if isinstance(each.entry, ClaimEntry) and each.entry.invocation not in self._invocations:
                 self._invocations[each.entry.invocation] = True
-                yield invocation_event("START", each.at, invocation=each.entry.invocation, telling=self._facets)
+                yield invocation_event("START", each.at, invocation=each.entry.invocation, builder=self._facets)
 
     def _send(self, events: Sequence[Event]) -> None:
         """Sends all events, creating the client first; raises the first error after trying every event."""

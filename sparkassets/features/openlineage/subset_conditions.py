@@ -121,7 +121,7 @@ def partition_condition(parts: PartitionSet, partitioning: Partitioning) -> Cond
     >>> partition_condition(both.parse("2024-10-15,PL"), both)["partitions"]
     [{'identifier': '2024-10-15,PL', 'dimensions': {'business_date': '2024-10-15', 'country': 'PL'}}]
     """
-    dimensions = telling_dimensions(partitioning, parts)
+    dimensions = dimensions_in_columns(partitioning, parts)
     if dimensions is None:
         return None
     knowing, rest = dimensions
@@ -244,7 +244,7 @@ class ColumnRange:
     end: str = ""
 
 
-def telling_dimensions(partitioning: Partitioning, parts: PartitionSet) -> tuple[Partitioning, PartitionSet] | None:
+def dimensions_in_columns(partitioning: Partitioning, parts: PartitionSet) -> tuple[Partitioning, PartitionSet] | None:
     """The dimensions by whose columns the rows of these partitions can be found, with the partitions in them.
 
     None if all rows belong to the partitions, no column assigns rows to them, or they cannot be listed.
@@ -262,7 +262,7 @@ def telling_dimensions(partitioning: Partitioning, parts: PartitionSet) -> tuple
 def partition_values(partitioning: Partitioning, parts: PartitionSet) -> Iterator[tuple[str, dict[str, str]]]:
     """Yields the key of each partition with its values by column, oldest first, in the order of the key.
 
-    Takes the result of `telling_dimensions`, like `column_ranges`.
+    Takes the result of `dimensions_in_columns`, like `column_ranges`.
 
     >>> from sparkassets.core.partitions import SegmentPartition, TimePartition
     >>> both = Partitioning(TimePartition("day", "UTC", column="day"), (SegmentPartition("shop", ("a", "b")),))

@@ -25,7 +25,7 @@ def numbered(entry, seq):
 
 def told(entry, *, before, after):
     found = run_events(
-        [numbered(entry, 9)], before=before.assets, after=after.assets, telling=FacetBuilder(MADE, "prod")
+        [numbered(entry, 9)], before=before.assets, after=after.assets, builder=FacetBuilder(MADE, "prod")
     )
     return [accepted(each) for each in found]
 

@@ -83,9 +83,9 @@ def test_what_an_inlet_was_warned_of_did_not_hold():
 
 def test_what_is_withheld_is_not_among_what_was_written():
     item = asset("a", InletSpec("s", "x-s", None, rules=(RANGE,)), rules=(NULLS,))
-    telling = FacetBuilder(project(source("s"), item), "prod")
+    builder = FacetBuilder(project(source("s"), item), "prod")
     both = SuccessEntry("a", "a", "r", 1, 1, days("2025-01-04..2025-01-05"), withheld=days("2025-01-05"))
-    written = telling.written_dataset(both, made_by=both, before=None)
+    written = builder.written_dataset(both, made_by=both, before=None)
     parts = written["outputFacets"]["subset"]["outputCondition"]["partitions"]
     assert [each["identifier"] for each in parts] == ["2025-01-04"]
     whole = asset("a", by=None)
