@@ -131,7 +131,7 @@ class HistoryCommands:
             InputError: There is no such asset, or it does not publish.
         """
         from sparkassets.core.documents.iterations import list_iterations
-        from sparkassets.core.journal.entries import OutletEntry, SuccessEntry
+        from sparkassets.core.journal.entries import PublishedEntry
         from sparkassets.core.spec.outlets import list_outlet_names
 
         spec = publishing_asset(self._context.spec, asset)
@@ -146,7 +146,7 @@ class HistoryCommands:
             HistoryQuery(kinds=("success", "outlet"), asset=asset, after_seq=first)
         )
         entries = (each.entry for each in map(from_row, rows))
-        written = (each for each in entries if isinstance(each, SuccessEntry | OutletEntry) and each.iteration)
+        written = (each for each in entries if isinstance(each, PublishedEntry) and each.iteration)
         extras = {each.run: each.extra for each in written}
         return list_iterations(spec, asset_state.iterations, extras)
 

@@ -151,8 +151,8 @@ class WorkRunner:
 
     def open_lazy_engine(self, spark: SparkSession | None) -> tuple[Engine, TargetFactory]:
         """As `open_engine`, but the engine starts only when it computes: some runs only commit."""
-        engine, outlets = self.open_engine(spark)
-        return LazyEngine(engine), outlets
+        engine, targets = self.open_engine(spark)
+        return LazyEngine(engine), targets
 
     def close(self) -> None:
         """Stops the Spark session that runs started; never one that was there before."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from sparkassets.core.iterations import iteration_name
-from sparkassets.core.journal.entries import Entry, OutletEntry, SuccessEntry
+from sparkassets.core.journal.entries import Entry, OutletEntry, PublishedEntry, SuccessEntry
 from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.planner.batch.iterations import (
     find_iteration,
@@ -64,7 +64,7 @@ def outlet_with_iteration(
 
 
 def _iteration_fields(
-    entry: SuccessEntry | OutletEntry, asset: AssetSpec, state: State, request: RunRequest, committed: DataCommit
+    entry: PublishedEntry, asset: AssetSpec, state: State, request: RunRequest, committed: DataCommit
 ) -> dict[str, Any]:
     """Entry fields for the iteration: ``iteration`` and ``beside`` of a new one, or ``restores`` of a rollback."""
     asset_state, run = state.assets[asset.name], request.restores or entry.run

@@ -311,15 +311,17 @@ def _relevant_assets(project: ProjectSpec, select: Collection[str] | None) -> li
     """The selected assets with their inlets and outlets, without sources, in project order."""
     assets = project.assets.values()
     selected = set(project.assets if select is None else select)
-    adjacent = {each for name in selected for each in (*project.assets[name].inlets, *project.assets[name].outlets)}
-    relevant = selected | adjacent
+    adjacent = (
+        each for name in selected for each in (*project.assets[name].inlets, *project.assets[name].written_assets)
+    )
+    relevant = selected.union(adjacent)
     return [asset for asset in assets if asset.source is None and asset.name in relevant]
 
 
 def _writable_assets(project: ProjectSpec, select: Collection[str] | None) -> set[str]:
     """Names of the selected assets and of their outlets: the tables that runs may write."""
     selected = set(project.assets if select is None else select)
-    return selected | {each for name in selected for each in project.assets[name].outlets}
+    return selected | {each for name in selected for each in project.assets[name].written_assets}
 
 
 def recorded_table(asset: AssetSpec, state: State) -> RecordedTable | None:

@@ -45,7 +45,7 @@ def observe_own_tables(
     """
     written = zip((assets[name] for name in asset.written_assets), outcome.commits, strict=True)
     return replace(
-        outcome, commits=tuple(_observe_table(commit, outlet, partitions, state, targets) for outlet, commit in written)
+        outcome, commits=tuple(_observe_table(commit, table, partitions, state, targets) for table, commit in written)
     )
 
 

@@ -88,8 +88,8 @@ def _drive(
     from sparkassets.spark.engine import AttendedEngine
 
     def open_engine() -> tuple[Engine, TargetFactory]:
-        engine, outlets = runner.open_engine(spark)
-        return AttendedEngine(context.spec, meeting.attend, meeting.give_up, engine), outlets
+        engine, targets = runner.open_engine(spark)
+        return AttendedEngine(context.spec, meeting.attend, meeting.give_up, engine), targets
 
     return runner.run([work], spark, check=False, open_engine=open_engine)
 

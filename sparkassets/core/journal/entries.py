@@ -304,6 +304,10 @@ class OutletEntry:
         ) | self.besides
 
 
+PublishedEntry = SuccessEntry | OutletEntry
+"""What a run published in one table."""
+
+
 @frozen
 class FailureEntry:
     """A run failed.

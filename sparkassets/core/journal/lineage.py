@@ -11,7 +11,14 @@ from dataclasses import field
 from typing import Literal
 
 from sparkassets.core.instants import to_unix
-from sparkassets.core.journal.entries import EventEntry, NumberedEntry, ObservedEntry, OutletEntry, SuccessEntry
+from sparkassets.core.journal.entries import (
+    EventEntry,
+    NumberedEntry,
+    ObservedEntry,
+    OutletEntry,
+    PublishedEntry,
+    SuccessEntry,
+)
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.journal.state import State
 from sparkassets.core.journal.table_findings import TargetEntry
@@ -27,7 +34,6 @@ KINDS = ("success", "outlet", "mark", "target", "observed", "event")
 EntryHistory = Callable[[str], Iterator[NumberedEntry]]
 """Yields the entries of `KINDS` for a dataset, newest first, and reads each only when it is asked for."""
 
-_Success = SuccessEntry | OutletEntry
 
 OriginKind = Literal["run", "mark", "source", "event", "lost", "missing", "unknown"]
 
@@ -261,10 +267,10 @@ class _LineageTracer:
             replace(_build_origin(asset.name, numbered, partitions), partitions=partitions, changed=changed),
             numbered.entry,
         )
-        return self._with_reads(asset, entry, origin, query) if isinstance(entry, _Success) else origin
+        return self._with_reads(asset, entry, origin, query) if isinstance(entry, PublishedEntry) else origin
 
     def _with_reads(
-        self, asset: AssetSpec, entry: _Success, origin: PartitionOrigin, query: _LineageQuery
+        self, asset: AssetSpec, entry: PublishedEntry, origin: PartitionOrigin, query: _LineageQuery
     ) -> PartitionOrigin:
         """Adds the run's reads to its origin.
 
@@ -279,7 +285,7 @@ class _LineageTracer:
         return replace(origin, reads=tuple(self._with_origins(read, query) for read in reads))
 
     def _read_of_inlet(
-        self, asset: AssetSpec, name: str, pin: InletPin, entry: _Success, partitions: PartitionSet
+        self, asset: AssetSpec, name: str, pin: InletPin, entry: PublishedEntry, partitions: PartitionSet
     ) -> InletRead:
         """What the run read of an inlet to compute ``partitions`` of its partitions.
 
@@ -331,7 +337,7 @@ class _LineageTracer:
         visible, covered, is_single = NOTHING, NOTHING, not asset.partitioning.by_columns.is_partitioned
         for numbered in self.relevant_entries(asset, query):
             entry = numbered.entry
-            if not isinstance(entry, SuccessEntry | OutletEntry) or not entry.iteration:
+            if not isinstance(entry, PublishedEntry) or not entry.iteration:
                 continue
             if is_single and entry.version == query.version:
                 return entry.published_partitions
@@ -352,7 +358,7 @@ def _visible_entries(entries: Iterable[NumberedEntry], version: int | None) -> I
     restored: dict[str, PartitionSet] = {}
     for numbered in entries:
         entry = numbered.entry
-        if not isinstance(entry, SuccessEntry | OutletEntry):
+        if not isinstance(entry, PublishedEntry):
             yield numbered
         elif entry.restores:
             restored_elsewhere = PartitionSet.union(restored.values())
@@ -361,9 +367,7 @@ def _visible_entries(entries: Iterable[NumberedEntry], version: int | None) -> I
             yield replace(numbered, entry=replace(entry, partitions=visible, withheld=NOTHING))
 
 
-def _visible_part(
-    entry: SuccessEntry | OutletEntry, restored: Mapping[str, PartitionSet], version: int | None
-) -> PartitionSet:
+def _visible_part(entry: PublishedEntry, restored: Mapping[str, PartitionSet], version: int | None) -> PartitionSet:
     """The partitions of a run that readers saw; nothing where a rollback or a newer iteration hid all.
 
     ``restored`` has, by run, the partitions that later rollbacks made visible.
@@ -424,7 +428,7 @@ def _is_relevant(asset: AssetSpec, numbered: NumberedEntry, query: _LineageQuery
     entry = numbered.entry
     if getattr(entry, "asset", None) not in (asset.name, None):
         return False
-    if not isinstance(entry, _Success):
+    if not isinstance(entry, PublishedEntry):
         return True
     if query.table_id is not None and entry.table_id not in (query.table_id, None):
         return False

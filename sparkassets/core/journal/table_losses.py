@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sparkassets.core.journal.asset_records import TableLoss
-from sparkassets.core.journal.entries import OutletEntry, SuccessEntry
+from sparkassets.core.journal.entries import OutletEntry, PublishedEntry
 from sparkassets.core.journal.state import AssetState, ClaimState
 from sparkassets.core.journal.table_findings import TableFinding, TargetEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
@@ -90,7 +90,7 @@ def maker_after_finding(maker: AssetState, entry: TargetEntry, seq: int, *, stuc
     return asset_after_finding(maker, replace(entry, asset=maker.name, uri=maker.spec.uri, found=lost), seq)
 
 
-def replaced_table_finding(asset: AssetState, entry: SuccessEntry | OutletEntry) -> TargetEntry | None:
+def replaced_table_finding(asset: AssetState, entry: PublishedEntry) -> TargetEntry | None:
     """The finding that the table was replaced by another one before the run wrote; None in the usual case.
 
     A run that writes its target itself may have created the new table, so its success is no such finding.
@@ -102,9 +102,7 @@ def replaced_table_finding(asset: AssetState, entry: SuccessEntry | OutletEntry)
     return TargetEntry(asset.name, entry.uri, finding, stuck=asset.spec.appends)
 
 
-def record_table_version(
-    asset: AssetState, entry: SuccessEntry | OutletEntry, seq: int, *, claim: ClaimState | None
-) -> AssetState:
+def record_table_version(asset: AssetState, entry: PublishedEntry, seq: int, *, claim: ClaimState | None) -> AssetState:
     """The asset after a success: its table's version, how far the table's log is known, and the losses that remain.
 
     ``claim`` is the claim that recorded the success; None where it is settled already. A loss that waited for a person
@@ -133,7 +131,7 @@ def accept_table_content(asset: AssetState, partitions: PartitionSet) -> AssetSt
     )
 
 
-def _newest_version(asset: AssetState, entry: SuccessEntry | OutletEntry, link: ClaimState | None) -> int | None:
+def _newest_version(asset: AssetState, entry: PublishedEntry, link: ClaimState | None) -> int | None:
     """The newest recorded version of the table, after a success; None where its target has no versions.
 
     Where runs go side by side, one that committed later may be recorded already.
@@ -144,7 +142,7 @@ def _newest_version(asset: AssetState, entry: SuccessEntry | OutletEntry, link: 
     return max(before, entry.version)
 
 
-def _is_known_up_to(asset: AssetState, entry: SuccessEntry | OutletEntry) -> bool:
+def _is_known_up_to(asset: AssetState, entry: PublishedEntry) -> bool:
     """Whether the table's log has no commit of unknown origin before this success.
 
     That is so for another table, for the next version, and for a run that wrote its target itself.
@@ -160,7 +158,7 @@ def _remaining_loss(loss: TableLoss | None, partitions: PartitionSet) -> TableLo
     return replace(loss, partitions=remaining) if loss is not None and remaining else None
 
 
-def _commit_mark(entry: SuccessEntry | OutletEntry) -> str:
+def _commit_mark(entry: PublishedEntry) -> str:
     """The text that identifies the commit in the table: its own, or one with the fence token of its claim."""
     if entry.mark:
         return entry.mark

@@ -15,6 +15,7 @@ from sparkassets.core.journal.entries import (
     FailureEntry,
     NumberedEntry,
     OutletEntry,
+    PublishedEntry,
     RenewEntry,
     SkippedEntry,
     SuccessEntry,
@@ -112,7 +113,7 @@ def _complete_event(
     ``outlets`` are the entries of a multi-asset's tables, empty for a run of one table. ``before`` holds the states of
     the assets before the commit, from which the event tells a new table from a changed one.
     """
-    written: Sequence[SuccessEntry | OutletEntry] = outlets or [entry]
+    written: Sequence[PublishedEntry] = outlets or [entry]
     asset = builder.project.assets.get(entry.asset)
     inputs = []
     if asset is not None:

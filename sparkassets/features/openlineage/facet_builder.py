@@ -10,7 +10,7 @@ from typing import Any
 from sparkassets.core.derivation.asset_columns import asset_filters, derive_asset
 from sparkassets.core.derivation.column_uses import ColumnComparison, ColumnUse, QueryDerivation, RowFilter
 from sparkassets.core.instants import format_instant, from_unix
-from sparkassets.core.journal.entries import ClaimEntry, OutletEntry, SuccessEntry
+from sparkassets.core.journal.entries import ClaimEntry, PublishedEntry, SuccessEntry
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import UNPARTITIONED
 from sparkassets.core.runs import InletPin
@@ -198,11 +198,11 @@ class FacetBuilder:
 
     def output_datasets(self, asset: AssetSpec) -> list[Mapping[str, Any]]:
         """The datasets that a run of the asset is to write."""
-        outlets = (self.project.assets[name] for name in asset.written_assets)
-        return [self._dataset(each, self._dataset_facets(each), outputFacets={}) for each in outlets]
+        written = (self.project.assets[name] for name in asset.written_assets)
+        return [self._dataset(each, self._dataset_facets(each), outputFacets={}) for each in written]
 
     def written_dataset(
-        self, entry: SuccessEntry | OutletEntry, *, made_by: SuccessEntry, before: AssetState | None
+        self, entry: PublishedEntry, *, made_by: SuccessEntry, before: AssetState | None
     ) -> Mapping[str, Any] | None:
         """The dataset of one table that a run has written; None if its asset no longer exists.
 
@@ -357,9 +357,7 @@ def _subset(kind: str, key: str, condition: Mapping[str, Any] | None) -> Facets:
     return {"subset": facet("BaseSubsetDatasetFacet", kind, **{key: condition})}
 
 
-def _lifecycle(
-    entry: SuccessEntry | OutletEntry, made_by: SuccessEntry, before: AssetState | None, write: WriteMode | None
-) -> str:
+def _lifecycle(entry: PublishedEntry, made_by: SuccessEntry, before: AssetState | None, write: WriteMode | None) -> str:
     """The lifecycle change of the table, such as ``CREATE``; empty where only its rows changed."""
     if entry.table_id is None or made_by.beside:
         return ""

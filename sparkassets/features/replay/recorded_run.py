@@ -8,7 +8,7 @@ from sparkassets.app.context import ProjectContext
 from sparkassets.app.past_states import fold_leading
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.journal.codec import from_row
-from sparkassets.core.journal.entries import ClaimEntry, NumberedEntry, OutletEntry, SuccessEntry
+from sparkassets.core.journal.entries import ClaimEntry, NumberedEntry, OutletEntry, PublishedEntry, SuccessEntry
 from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.core.journal.history import RunRecord
 from sparkassets.core.journal.state import AssetState, EventRef, State
@@ -41,7 +41,7 @@ class RecordedRun:
     order: RunOrder
     definition: AssetDefinition
     is_present_code: bool
-    published: Mapping[str, SuccessEntry | OutletEntry]
+    published: Mapping[str, PublishedEntry]
 
 
 def needs_earlier_rows(order: RunOrder) -> bool:
@@ -86,7 +86,7 @@ def read_recorded_run(context: ProjectContext, record: RunRecord) -> RecordedRun
     replayed = asset if is_present else _with_recorded_code(asset, definition, run)
     project = replace(context.spec, assets={**context.spec.assets, asset.name: replayed})
     outlets = {each.asset: each for each in entries if isinstance(each, OutletEntry)}
-    published: Mapping[str, SuccessEntry | OutletEntry] = outlets or {asset.name: success}
+    published: Mapping[str, PublishedEntry] = outlets or {asset.name: success}
     order = _build_order(context, project, state, replayed, record.token)
     return RecordedRun(order, definition, is_present, published)
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.instants import from_unix
-from sparkassets.core.journal.entries import OutletEntry, SuccessEntry
+from sparkassets.core.journal.entries import PublishedEntry
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, PartitionSet
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.storage_location import StorageLocation
@@ -64,7 +64,7 @@ class RunCommit:
     at: datetime
 
 
-def find_run_commit(session: SparkSession, order: RunOrder, published: SuccessEntry | OutletEntry) -> RunCommit:
+def find_run_commit(session: SparkSession, order: RunOrder, published: PublishedEntry) -> RunCommit:
     """The commit by which the run published, found by its marker in the table's log.
 
     Raises:
@@ -105,7 +105,7 @@ def copy_earlier_rows(
     session: SparkSession,
     order: RunOrder,
     scratch: RunOrder,
-    published: SuccessEntry | OutletEntry,
+    published: PublishedEntry,
     *,
     project: ProjectSpec,
     targets: TargetFactory,

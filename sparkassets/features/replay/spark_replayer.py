@@ -26,7 +26,7 @@ from sparkassets.frozen import replace
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sparkassets.core.journal.entries import OutletEntry, SuccessEntry
+    from sparkassets.core.journal.entries import PublishedEntry
     from sparkassets.core.journal.history import RunRecord
     from sparkassets.core.spec.project_spec import ProjectSpec
     from sparkassets.ports import RunOrder
@@ -110,7 +110,7 @@ def _compare_table(
     comparer: SparkTableComparer,
     order: RunOrder,
     scratch: RunOrder,
-    published: SuccessEntry | OutletEntry,
+    published: PublishedEntry,
     samples: int,
 ) -> AssetDifference:
     """The differences from what the run published in one table to what its scratch table holds."""

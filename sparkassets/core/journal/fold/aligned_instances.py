@@ -5,10 +5,7 @@ from __future__ import annotations
 from sparkassets.core.journal.asset_records import (
     AlignedInstance,
 )
-from sparkassets.core.journal.entries import (
-    OutletEntry,
-    SuccessEntry,
-)
+from sparkassets.core.journal.entries import PublishedEntry
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
 from sparkassets.core.journal.state import AssetState
 from sparkassets.frozen import replace
@@ -20,7 +17,7 @@ They reach further back than Delta's log of a table that is written every hour.
 """
 
 
-def record_instance(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry | OutletEntry, seq: int) -> AssetState:
+def record_instance(work: FoldWorkspace, asset: AssetState, entry: PublishedEntry, seq: int) -> AssetState:
     """Records which version holds the output of the run's interval, if a consumer is aligned to the asset's runs.
 
     A run without an interval, or that published nothing, is not recorded.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sparkassets.core.instants import to_unix
 from sparkassets.core.iterations import PublishedIteration, RetiredEntry, restore_iteration
-from sparkassets.core.journal.entries import NumberedEntry, OutletEntry, SuccessEntry
+from sparkassets.core.journal.entries import NumberedEntry, PublishedEntry, SuccessEntry
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.table_losses import record_table_version
@@ -13,7 +13,7 @@ from sparkassets.frozen import replace
 
 
 def add_published_iteration(
-    asset: AssetState, entry: SuccessEntry | OutletEntry, numbered: NumberedEntry
+    asset: AssetState, entry: PublishedEntry, numbered: NumberedEntry
 ) -> tuple[PublishedIteration, ...]:
     """The asset's iterations after a success that may have published one."""
     if not entry.iteration or entry.version is None:
@@ -49,7 +49,7 @@ def roll_back_iteration(asset: AssetState, entry: SuccessEntry, seq: int) -> Ass
     )
 
 
-def iterations_after_rollback(asset: AssetState, entry: SuccessEntry | OutletEntry) -> tuple[PublishedIteration, ...]:
+def iterations_after_rollback(asset: AssetState, entry: PublishedEntry) -> tuple[PublishedIteration, ...]:
     """The iterations after a rollback, with the restored one visible to readers."""
     return restore_iteration(asset.iterations, entry.restores, entry.version if entry.version is not None else 0)
 

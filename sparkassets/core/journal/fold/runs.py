@@ -18,8 +18,8 @@ from sparkassets.core.journal.entries import (
     ClaimEntry,
     FailureEntry,
     NumberedEntry,
-    OutletEntry,
     PauseEntry,
+    PublishedEntry,
     RenewEntry,
     SuccessEntry,
     TickPassedEntry,
@@ -372,7 +372,7 @@ def later_interval(cursor: tuple[int, int] | None, other: tuple[int, int] | None
 
 
 def last_run(
-    asset: AssetState, entry: SuccessEntry | OutletEntry, claim: ClaimEntry | None, numbered: NumberedEntry
+    asset: AssetState, entry: PublishedEntry, claim: ClaimEntry | None, numbered: NumberedEntry
 ) -> LastRun | None:
     """The asset's newest success that published rows: this one, or the earlier one where it published nothing.
 
@@ -395,9 +395,7 @@ def last_run(
     )
 
 
-def former_after_run(
-    asset: AssetState, entry: SuccessEntry | OutletEntry, claim: ClaimEntry | None
-) -> FormerPartitions | None:
+def former_after_run(asset: AssetState, entry: PublishedEntry, claim: ClaimEntry | None) -> FormerPartitions | None:
     """The content that former partitions of the asset computed; None once a run has replaced all rows of the table."""
     replaces_all = entry.partitions.is_everything or (claim is not None and claim.request.rebuilds)
     return None if replaces_all else asset.former
