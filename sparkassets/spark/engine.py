@@ -21,7 +21,7 @@ from sparkassets.spark.context import Context, make_context
 from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.failures import explain_errors
 from sparkassets.spark.frame_conversion import is_frame, to_spark
-from sparkassets.spark.functions import restore_process_state, run_function
+from sparkassets.spark.functions import run_function
 from sparkassets.spark.gateway import find_jvms
 from sparkassets.spark.inlet_reader import ReadInlets, read_inlets
 from sparkassets.spark.iterations import (
@@ -35,6 +35,7 @@ from sparkassets.spark.open_tables import describe_table_of, find_table, open_ta
 from sparkassets.spark.own_session import copy_for_run, make_active, require_utc, set_for_run
 from sparkassets.spark.partition_guard import drop_other_segments
 from sparkassets.spark.predicates import partition_predicate
+from sparkassets.spark.process_state import restore_process_state
 from sparkassets.spark.schemas import declared_schema, drop_defaults, with_plain_strings
 from sparkassets.spark.self_writing import SelfWritingComputation, SelfWrittenTarget
 from sparkassets.spark.sql_template import run_sql, run_statements

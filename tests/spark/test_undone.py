@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkassets.spark.functions import _RunningFunctions, preserve_process_state, restore_process_state
+from sparkassets.spark.process_state import _RunningFunctions, preserve_process_state, restore_process_state
 
 
 def process():
@@ -40,7 +40,7 @@ def misbehave():
 @pytest.fixture(autouse=True)
 def _of_its_own(monkeypatch, tmp_path):
     """Functions of other tests that never end run on in this process, and are given up."""
-    monkeypatch.setattr("sparkassets.spark.functions._RUNNING", _RunningFunctions())
+    monkeypatch.setattr("sparkassets.spark.process_state._RUNNING", _RunningFunctions())
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TAKEN_AWAY", "1")
     monkeypatch.setenv("CHANGED", "1")

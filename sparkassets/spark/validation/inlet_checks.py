@@ -23,7 +23,8 @@ from sparkassets.errors import FileLocation, RunError, SparkAssetsError
 from sparkassets.frozen import frozen
 from sparkassets.plugins import InstalledFactories
 from sparkassets.ports import RunOrder
-from sparkassets.spark.functions import load_function, preserve_process_state, raised_by, ship_package
+from sparkassets.spark.functions import load_function, raised_by, ship_package
+from sparkassets.spark.process_state import preserve_process_state
 from sparkassets.spark.validation.measurement import measure
 from sparkassets.spark.validation.partition_grouping import PartitionGrouping
 from sparkassets.spark.validation.row_rules import RowRules

@@ -12,8 +12,8 @@ from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.plugins import InstalledFactories
 from sparkassets.ports import RunOrder
 from sparkassets.spark.frame_conversion import is_frame
-from sparkassets.spark.functions import preserve_process_state
 from sparkassets.spark.partition_guard import guard_for
+from sparkassets.spark.process_state import preserve_process_state
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
