@@ -99,7 +99,6 @@ Partition = PartitionByInterval | PartitionBySequence | PartitionAtRuntime | Par
 
 
 def _given_fields(partition: Partition) -> dict[str, Any]:
-    """Its fields, without those that are not given."""
     return {name: value for name, value in vars(partition).items() if value is not None}
 
 

@@ -188,7 +188,6 @@ def _physical_name(column: Mapping[str, Any]) -> object:
 
 
 def _parse_fields(metadata: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """The columns in metadata."""
     fields: Sequence[Mapping[str, Any]] = json.loads(metadata["schemaString"])["fields"]
     return fields
 

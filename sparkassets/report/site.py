@@ -93,7 +93,6 @@ def write_site(report: ReportDocuments, place: str) -> WrittenSite:
 
 
 def _before(folder: FileFolder, place: str) -> bytes | None:
-    """The page that is there."""
     page = folder.read_file(INDEX)
     others = {name for name in folder.list_names() if not name.startswith(f".{INDEX}.")} - {"static", "data"}
     if page is None and not others:  # nothing, or what is left of one that never came to its end

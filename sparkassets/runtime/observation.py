@@ -205,7 +205,6 @@ def _find_outermost(folder: PurePath, missing: Collection[PurePath]) -> PurePath
 
 
 def _has_recorded_table(asset: AssetSpec, state: State) -> bool:
-    """Whether the journal has a table of the asset."""
     recorded = state.assets.get(asset.name)
     return recorded is not None and recorded.table_id is not None
 

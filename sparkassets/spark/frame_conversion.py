@@ -126,7 +126,6 @@ def _find_library(value: object) -> str | None:
 
 
 def _read_columns(rows: Any, asset: str, types: Mapping[str, DataType]) -> dict[str, pa.ChunkedArray]:  # noqa: ANN401
-    """The columns by name."""
     import pyarrow as pa
 
     match _find_library(rows):

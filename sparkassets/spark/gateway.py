@@ -149,7 +149,6 @@ def run_diagnostic(operation: str, *arguments: str) -> str:
 
 
 def _make_array(kind: Any, values: Iterable[Any]) -> Any:  # noqa: ANN401 - py4j has no types
-    """An array of the JVM."""
     listed = list(values)
     array = _gateway().new_array(kind, len(listed))
     for index, value in enumerate(listed):

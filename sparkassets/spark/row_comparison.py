@@ -175,7 +175,6 @@ def row_hash(schema: StructType) -> str | None:
 
 
 def _row_hash_sql(schema: StructType, salt: str) -> str:
-    """A row's hash."""
     return _hash_call(salt, *((sqltext.name(field.name), field.dataType) for field in schema.fields))
 
 

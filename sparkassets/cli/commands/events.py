@@ -226,7 +226,6 @@ def _print_events(terminal: Terminal, events: Sequence[Event], project: ProjectS
 
 
 def _row(event: Event, project: ProjectSpec) -> Row:
-    """One event as a row of the table."""
     extra = ", ".join(f"{key}={_value_text(value)}" for key, value in event["extra"].items())
     return [
         str(event["seq"]),

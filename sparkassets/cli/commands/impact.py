@@ -66,7 +66,6 @@ class _ImpactTree:
         return tuple(self._node(reach) for reach in self._impact.reaches if name in reach.through)
 
     def _node(self, reach: ReachedPartitions) -> ExplanationNode:
-        """The node of reached partitions, with what they reach in turn."""
         partitioning = self._project.assets[reach.asset].partitioning
         text = name_partitions(reach.asset, reach.partitions, partitioning)
         if reach.stays:

@@ -56,7 +56,6 @@ def command(folder: Path, asset: str, rollback: str | None, as_json: bool) -> in
 
 
 def _row(listed: ListedIteration, asset: AssetSpec, timezone: str) -> list[str | TableCell]:
-    """One iteration as a row of the table."""
     iteration = listed.iteration
     partitions = (
         "" if iteration.partitions.is_everything else label_partitions(iteration.partitions, asset.partitioning)

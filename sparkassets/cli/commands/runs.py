@@ -129,7 +129,6 @@ def _print_log(folder: Path, name: str | None, *, as_json: bool) -> int:
 
 
 def _row(run: RunRecord, project: ProjectSpec) -> Row:
-    """One run as a row of the table."""
     status = ", ".join(filter(None, ["adopted" if run.adopted else run.status, outcome_text(run, project)]))
     return [
         clock_text(run.started, project, seconds=True),

@@ -114,7 +114,6 @@ def _holder_text(holder: ClaimHolder, project: ProjectSpec) -> str:
 
 
 def _row(status: AssetStatus, project: ProjectSpec, now: int) -> Row:
-    """One asset as a row of the table."""
     text, state = summarize_status(status)
     return [
         status.asset,

@@ -82,7 +82,6 @@ def _names_of(case: Case) -> tuple[str, str]:
 
 
 def _lines(result: CaseResult) -> list[str]:
-    """One result for people."""
     sign = "✓" if result.has_passed else "✗"
     about = f" ({result.about})" if result.about else ""
     head = f"{sign} {result.name}{about}  {result.seconds:.1f} s"

@@ -54,7 +54,6 @@ def write_import(imported: ImportedProject, folder: Path) -> list[str]:
 
 
 def _report_text(imported: ImportedProject) -> str:
-    """The report as Markdown."""
     lines = [f"# {imported.name}, imported from dbt", "", f"{imported.summary}."]
     if imported.notes:
         lines += ["", "What was not carried over, or not as it was:", "", "| where | what | why | write by hand |"]

@@ -213,7 +213,6 @@ def _recovery_notices(asset: AssetSpec, followed: _FollowedAsset) -> Iterator[As
 
 
 def _join_partitions(troubles: Iterable[AssetTrouble]) -> PartitionSet:
-    """All partitions of these troubles."""
     return PartitionSet.union(each.partitions for each in troubles)
 
 
@@ -373,7 +372,6 @@ def _default_title(notices: Sequence[AssetNotice], project: ProjectSpec) -> str:
 
 
 def _default_text(notices: Sequence[AssetNotice]) -> str:
-    """The default text: the notices by kind."""
     return "\n".join(
         line for kind in _KIND_WORDS for line in _format_notices([each for each in notices if each.kind == kind])
     )

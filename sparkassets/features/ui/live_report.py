@@ -83,7 +83,6 @@ class ReportVersion:
 
 
 def _find_changed(pieces: Mapping[str, bytes], known: Mapping[str, bytes]) -> dict[str, msgspec.Raw]:
-    """The pieces that are not known, by name."""
     return {name: msgspec.Raw(piece) for name, piece in pieces.items() if known.get(name) != piece}
 
 

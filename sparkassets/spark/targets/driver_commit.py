@@ -244,7 +244,6 @@ def commit_restored(order: RunOrder, rows: IterationRows, table: DeltaTable, *, 
 
 
 def _has_columns_of(rows: IterationRows, table: DeltaTable) -> bool:
-    """Whether the table has all columns of the iteration with their types."""
     types = {field["name"]: field["type"] for field in json.loads(table.schema().to_json())["fields"]}
     return all(types.get(field["name"]) == field["type"] for field in rows.schema["fields"])
 

@@ -316,7 +316,6 @@ class TableTarget(OpenedTarget):
         return self._can_driver_commit(plan, delta) and driver_commit.write(computation, plan, delta, marker=marker)
 
     def _can_driver_commit(self, plan: PlannedWrite, table: DeltaTable | None) -> bool:
-        """Whether the driver can commit the write."""
         reason = spark_creation_reason(self._asset) if table is None else spark_commit_reason(self._asset, table)
         return reason is None and driver_commit.spark_write_reason(plan, table) is None
 
