@@ -203,6 +203,8 @@ class _ViewInspection:
         changed, removed = PartitionSet.union([*changed_parts, *lost_parts]), PartitionSet.union(gone_parts)
         is_known = any(view in each.held for each in self.before.values())
         unknown = NOTHING if is_known else self.asset.views[uri].admissible_partitions(coverage)
+        if not (removed or unknown):
+            return ViewChanges(changed)  # without looking at all files that are known
         present = PartitionSet.union([*lost_parts, *(each.parts(view) for each in after.values())])
         return ViewChanges(changed | (removed & present), (removed | unknown) - present)
 

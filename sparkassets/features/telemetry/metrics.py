@@ -124,7 +124,7 @@ class MetricsWatcher:
         last = make_gauge("last_success_timestamp_seconds", "Time of the asset's last successful run.", "asset")
         partitions = make_gauge("partitions", "Number of partitions, by problem.", "asset", "state")
         computed = [name for name, asset in assets.items() if asset.source is None]
-        for name in state.assets.keys() & computed:
+        for name in filter(state.assets.__contains__, computed):
             asset_state = state.assets[name]
             if asset_state.last is not None:
                 last.labels(project, name).set(asset_state.last.at)
