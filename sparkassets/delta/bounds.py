@@ -62,6 +62,18 @@ def find_bounds_format(type_: str, stored: DataType, *, prefix: int) -> BoundsFo
     """
     from pyarrow import types
 
+    if type_ == "string" and types.is_string(stored):
+        return BoundsFormat(
+            _check_utf8,
+            lambda low: _quote_json(low.decode()[:prefix]),
+            lambda high: _shorten_upper(high.decode(), prefix),
+        )
+    return _find_number_format(type_, stored) or _find_time_format(type_, stored)
+
+
+def _find_number_format(type_: str, stored: DataType) -> BoundsFormat | None:
+    from pyarrow import types
+
     if type_ in _INTEGERS and types.is_signed_integer(stored):
         return BoundsFormat(int, str, str)
     if type_ in _FLOATS and types.is_floating(stored):
@@ -74,12 +86,12 @@ def find_bounds_format(type_: str, stored: DataType, *, prefix: int) -> BoundsFo
         )
     if type_.startswith("decimal") and types.is_decimal(stored):
         return _make_exact_format(_to_unscaled_int, lambda unscaled: _format_decimal(unscaled, stored.scale))
-    if type_ == "string" and types.is_string(stored):
-        return BoundsFormat(
-            _check_utf8,
-            lambda low: _quote_json(low.decode()[:prefix]),
-            lambda high: _shorten_upper(high.decode(), prefix),
-        )
+    return None
+
+
+def _find_time_format(type_: str, stored: DataType) -> BoundsFormat | None:
+    from pyarrow import types
+
     if type_ == "date" and types.is_date32(stored):
         return _make_exact_format(int, lambda days: _quote_json(_format_day(days)), is_calendar=True)
     if type_ in _INSTANTS and types.is_timestamp(stored) and (stored.tz is None) == (type_ == "timestamp_ntz"):

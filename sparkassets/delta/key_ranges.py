@@ -29,29 +29,36 @@ def find_files_in_ranges(files: TableFiles, ranges: Mapping[str, tuple[str, str]
         ranges: The least and the greatest value as text, both included, by column.
     """
     kinds = {field["name"].lower(): field["type"] for field in json.loads(files.schema)["fields"]}
-    holds = [True] * len(files.files)
+    found = dict(enumerate(files.files))
     for name, (low, high) in ranges.items():
         kind = kinds.get(name.lower())
-        parsed = _PARSED.get(kind) if isinstance(kind, str) else None
-        least, greatest = (_read_bounds(files, f"{bound}.{name}") for bound in ("min", "max"))
-        values = _read_bounds(files, f"partition.{name}")
-        least, greatest = (least, greatest) if values is None else (values, values)
-        if parsed is None or least is None or greatest is None:
+        parse, bounds = _PARSED.get(kind) if isinstance(kind, str) else None, _read_bounds(files, name)
+        if parse is None or bounds is None:
             continue
         try:
-            first, last = parsed(low), parsed(high)
-            inside = [_overlaps(first, last, *bounds) for bounds in zip(least, greatest, strict=True)]
+            first, last = parse(low), parse(high)
+            outside = [number for number in found if not _overlaps(first, last, *bounds[number])]
         except (TypeError, ValueError):  # the log has them as values of another type
             continue
-        holds = [held and each for held, each in zip(holds, inside, strict=True)]
-    return [file for file, held in zip(files.files, holds, strict=True) if held]
+        for number in outside:
+            del found[number]
+    return [*found.values()]
 
 
 def _overlaps(first: Any, last: Any, least: Any, greatest: Any) -> bool:  # noqa: ANN401  of the column's type
     return least is None or greatest is None or bool(first <= greatest and least <= last)
 
 
-def _read_bounds(files: TableFiles, name: str) -> Sequence[Any] | None:
+def _read_bounds(files: TableFiles, name: str) -> Sequence[tuple[Any, Any]] | None:
+    """The least and the greatest value of a column in each file; None where the log has no such bounds."""
+    values = _read_column(files, f"partition.{name}")
+    if values is not None:
+        return [*zip(values, values, strict=True)]
+    least, greatest = _read_column(files, f"min.{name}"), _read_column(files, f"max.{name}")
+    return None if least is None or greatest is None else [*zip(least, greatest, strict=True)]
+
+
+def _read_column(files: TableFiles, name: str) -> Sequence[Any] | None:
     """A column of the flattened add actions; None without it, or where it may mean a field of another column."""
     found = next((each for each in files.adds.schema.names if each.lower() == name.lower()), None)
     if found is None or name.count(".") > 1:
