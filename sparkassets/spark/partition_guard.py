@@ -93,7 +93,7 @@ class PartitionGuard:
         parts += [f"{name} is NULL in {n:,} row{'s' if n > 1 else ''}" for name, n in nulls.items()]
         return RunError(
             f"{self.asset}: rows outside the run's partitions {self.labels}: {'; '.join(parts)}; nothing was written",
-            hint=self._hint_of(nulls, only_nulls=all(None in row for row in samples)),
+            hint=self._hint_of(nulls, only_nulls=all(None in tuple(row) for row in samples)),
         )
 
     def _hint_of(self, nulls: Mapping[str, int], *, only_nulls: bool) -> str:

@@ -34,7 +34,6 @@ KINDS = ("success", "outlet", "mark", "target", "observed", "event")
 EntryHistory = Callable[[str], Iterator[NumberedEntry]]
 """Yields the entries of `KINDS` for a dataset, newest first, and reads each only when it is asked for."""
 
-
 OriginKind = Literal["run", "mark", "source", "event", "lost", "missing", "unknown"]
 
 
