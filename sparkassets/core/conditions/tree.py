@@ -69,8 +69,23 @@ class TimeLeaf:
         yield self
 
 
+class _Junction:
+    __slots__ = ()
+    children: tuple[Condition, ...]
+
+    def leaves(self) -> Iterator[UpdateLeaf]:
+        """The updates, left to right."""
+        for child in self.children:
+            yield from child.leaves()
+
+    def times(self) -> Iterator[TimeLeaf]:
+        """The times, left to right."""
+        for child in self.children:
+            yield from child.times()
+
+
 @frozen
-class AllOf:
+class AllOf(_Junction):
     """Every child holds. Children are at least two, different, and no ``AllOf``."""
 
     children: tuple[UpdateLeaf | TimeLeaf | AnyOf, ...]
@@ -83,19 +98,9 @@ class AllOf:
         """
         return " & ".join(f"({each.text()})" if isinstance(each, AnyOf) else each.text() for each in self.children)
 
-    def leaves(self) -> Iterator[UpdateLeaf]:
-        """The updates, left to right."""
-        for child in self.children:
-            yield from child.leaves()
-
-    def times(self) -> Iterator[TimeLeaf]:
-        """The times, left to right."""
-        for child in self.children:
-            yield from child.times()
-
 
 @frozen
-class AnyOf:
+class AnyOf(_Junction):
     """At least one child holds. Children are at least two, different, and no ``AnyOf``."""
 
     children: tuple[UpdateLeaf | TimeLeaf | AllOf, ...]
@@ -103,16 +108,6 @@ class AnyOf:
     def text(self) -> str:
         """The children joined by ``|``; ``&`` binds tighter, so nothing needs parentheses."""
         return " | ".join(each.text() for each in self.children)
-
-    def leaves(self) -> Iterator[UpdateLeaf]:
-        """The updates, left to right."""
-        for child in self.children:
-            yield from child.leaves()
-
-    def times(self) -> Iterator[TimeLeaf]:
-        """The times, left to right."""
-        for child in self.children:
-            yield from child.times()
 
 
 Condition = UpdateLeaf | TimeLeaf | AllOf | AnyOf

@@ -260,16 +260,11 @@ class EventUsage:
             key = (success.asset, uri)
             unread = []
             for seq in self._unread.get(key, self._numbers.get(uri, [])):
-                if not any(_covers_event(pin, seq, self._touched[seq]) for pin in uri_pins):
+                if not any(pin.seq >= seq and pin.parts.overlaps(self._touched[seq]) for pin in uri_pins):
                     unread.append(seq)
                 elif success.run not in self.triggered[seq]:
                     self.included_in[seq].append(success.run)
             self._unread[key] = unread
-
-
-def _covers_event(pin: InletPin, seq: int, touched: PartitionSet) -> bool:
-    """Whether a pin covers the event: it was taken no earlier, and reads partitions that the event touched."""
-    return pin.seq >= seq and pin.parts.overlaps(touched)
 
 
 def partition_labels(parts: PartitionSet, partitioning: Partitioning) -> list[str]:

@@ -281,7 +281,7 @@ class PartitionSet(LiftedValue[RangeSet]):
         """
         if not self:
             return None
-        first, last = _extent_of_large(self) if len(self.apart) >= MANY else (self.first, self.last)
+        first, last = _cached_extent(IdentityKey(self)) if len(self.apart) >= MANY else (self.first, self.last)
         return (first, last) if _ALWAYS.first < first and last < _FUTURE else None
 
     def first_instant_from(self, instant: int) -> int | None:
@@ -368,11 +368,6 @@ def _cached_extent(key: IdentityKey[PartitionSet]) -> tuple[int, int]:
     parts = key.value
     times = [each for each in (parts.time, *_DISTINCT_TIMES.values(parts.apart)) if each]
     return min(each.first for each in times), max(each.last for each in times)
-
-
-def _extent_of_large(parts: PartitionSet) -> tuple[int, int]:
-    """From the first instant of any tuple to the end of the last, remembered by the identity of ``parts``."""
-    return _cached_extent(IdentityKey(parts))
 
 
 # shared by all sets: a new set mostly differs from an earlier one in a few tuples only

@@ -207,7 +207,8 @@ def _render_section(title: str, model: type[BaseModel]) -> str:
 
 
 def _render_row(name: str, key: FieldInfo) -> str:
-    cells = [f"`{name}`", _describe_value(key), _describe_default(key), key.description or ""]
+    value = _find_description(key.metadata) or _describe_type(key.annotation)
+    cells = [f"`{name}`", value, _describe_default(key), key.description or ""]
     escaped = (_SPECIAL.sub(lambda found: found["code"] or _ESCAPES[found[0]], cell) for cell in cells)
     return f"| {' | '.join(escaped)} |"
 
@@ -223,10 +224,6 @@ def _describe_default(key: FieldInfo) -> str:
         case list():
             return f"`[{', '.join(key.default)}]`"
     return f"`{key.default}`"
-
-
-def _describe_value(key: FieldInfo) -> str:
-    return _find_description(key.metadata) or _describe_type(key.annotation)
 
 
 def _find_description(metadata: Any) -> str | None:  # noqa: ANN401  whatever stands in an Annotated

@@ -18,7 +18,7 @@ from sparkassets.core.partitions import (
     SegmentMatch,
 )
 from sparkassets.core.source_formats import FORMATS, FileFormat
-from sparkassets.core.spec.asset_services import DeadlineSpec, NotifyRule, RunBudget
+from sparkassets.core.spec.asset_services import DeadlineSpec, NotifyOn, NotifyRule, RunBudget
 from sparkassets.core.spec.code_bodies import PythonBody, SqlBody
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.strategies import Strategy
@@ -359,6 +359,10 @@ class AssetSpec:
             if slot is not None
             else next(iter(self.segment_params.params.values()))
         )
+
+    def notifies_of(self, *kinds: NotifyOn) -> bool:
+        """Whether a notification rule reports one of these."""
+        return any(not {*kinds}.isdisjoint(rule.on) for rule in self.notify)
 
     @property
     def is_recomputable(self) -> bool:

@@ -320,23 +320,29 @@ def _find_bad_value(
 
 def _find_hint(path: KeyPath, kind: str, words: str, value: object) -> str | None:
     """A hint for a value of the wrong kind; None where there is none."""
-    if kind == "bool_type" and isinstance(value, str) and value.lower() in _NOT_BOOLEAN:
-        return "YAML 1.2 has only the booleans true and false"
-    if words.startswith(("text", "a Spark")) and isinstance(value, int | float):
+    if isinstance(value, str):
+        return _find_text_hint(path, kind, value)
+    if isinstance(value, int | float) and words.startswith(("text", "a Spark")):
         return "put it in quotes"
     if value is None and _generalize_path(path[:-1]) == "partition.segments":
         return "NULL cannot be a segment"
-    if path == ("partition",) and isinstance(value, str) and value in NAMED_GRAINS:
-        return f"write partition: {{by: {value}, column: <column>}}"
     if path == ("strategy",) and isinstance(value, dict):
         strategy = next((key for key in value if key in schedule_models.WITHOUT_OPTIONS), None)
         return f"{strategy} has no options: write strategy: {strategy}" if strategy else None
-    if path == ("write",) and isinstance(value, str) and value in _WRITE_SPELLINGS:
+    return None
+
+
+def _find_text_hint(path: KeyPath, kind: str, value: str) -> str | None:
+    if kind == "bool_type" and value.lower() in _NOT_BOOLEAN:
+        return "YAML 1.2 has only the booleans true and false"
+    if path == ("partition",) and value in NAMED_GRAINS:
+        return f"write partition: {{by: {value}, column: <column>}}"
+    if path == ("write",) and value in _WRITE_SPELLINGS:
         return f"write {_WRITE_SPELLINGS[value]}"
-    if path == ("strategy",) and isinstance(value, str):
+    if path == ("strategy",):
         return _STRATEGY_HINTS.get(value.casefold())
     choices = _CHOICES.get(_generalize_path(path))
-    return suggest_close(value, choices) if choices is not None and isinstance(value, str) else None
+    return suggest_close(value, choices) if choices is not None else None
 
 
 def _generalize_path(path: KeyPath) -> str:

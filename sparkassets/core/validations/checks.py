@@ -66,19 +66,24 @@ class NotNullCheck:
         return list(self.columns)
 
 
+class _ColumnCheck:
+    __slots__ = ()
+    column: str
+
+    @property
+    def subject(self) -> str:
+        """The subject of the check, for its name."""
+        return self.column
+
+
 @frozen
-class AcceptedCheck:
+class AcceptedCheck(_ColumnCheck):
     """The column is one of these values; NULL passes."""
 
     column: str
     values: tuple[CheckValue, ...]
     kind = "accepted"
     scope = "row"
-
-    @property
-    def subject(self) -> str:
-        """The subject of the check, for its name."""
-        return self.column
 
     def failing_rows(self, column: ColumnLookup) -> str:
         """SQL that is true of a row that fails."""
@@ -91,7 +96,7 @@ class AcceptedCheck:
 
 
 @frozen
-class RangeCheck:
+class RangeCheck(_ColumnCheck):
     """The column lies between two values, both included; NULL passes, and NaN does not.
 
     Attributes:
@@ -103,11 +108,6 @@ class RangeCheck:
     max: CheckValue | None = None
     kind = "range"
     scope = "row"
-
-    @property
-    def subject(self) -> str:
-        """The subject of the check, for its name."""
-        return self.column
 
     def failing_rows(self, column: ColumnLookup) -> str:
         """SQL that is true of a row that fails."""
@@ -123,18 +123,13 @@ class RangeCheck:
 
 
 @frozen
-class PatternCheck:
+class PatternCheck(_ColumnCheck):
     """The whole text of the column matches a regular expression of Java's; NULL passes."""
 
     column: str
     regex: str
     kind = "pattern"
     scope = "row"
-
-    @property
-    def subject(self) -> str:
-        """The subject of the check, for its name."""
-        return self.column
 
     def failing_rows(self, column: ColumnLookup) -> str:
         """SQL that is true of a row that fails."""
@@ -244,7 +239,7 @@ class RowCountCheck:
 
 
 @frozen
-class FreshnessCheck:
+class FreshnessCheck(_ColumnCheck):
     """The newest value of a column of dates or times is at most so much older than the partition's end, or than now.
 
     Of a partition that is not over yet, of one without time and of a run it is now; a partition without any value
@@ -255,11 +250,6 @@ class FreshnessCheck:
     within: Duration
     scope: Literal["partition", "run"] = "partition"
     kind = "freshness"
-
-    @property
-    def subject(self) -> str:
-        """The subject of the check, for its name."""
-        return self.column
 
     def to_yaml(self) -> object:
         """The check as in YAML."""

@@ -23,7 +23,7 @@ from sparkassets.core.documents.report.history import (
 )
 from sparkassets.core.planner.due.withheld_partitions import find_withheld
 from sparkassets.core.planner.explain.lateness import describe_lateness
-from sparkassets.core.planner.explain.status import AssetStatus, asset_status
+from sparkassets.core.planner.explain.status import asset_status
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.redaction import redact
@@ -206,7 +206,7 @@ def _asset_rows(context: PlanningContext, report_history: ReportHistory) -> Iter
             "description": asset.description[:MOST_DESCRIPTION],
             "state": state,
             "words": words,
-            "counts": _status_counts(status),
+            "counts": {name: count for name in COUNTS if (count := getattr(status, name))},
             "partitions": asset.partitioning.description,
             "schedule": status.schedule,
             "last_at": status.last_at,
@@ -229,10 +229,6 @@ def _asset_rows(context: PlanningContext, report_history: ReportHistory) -> Iter
             "maker": asset.maker,
         }
         yield {name: value for name, value in drop_empty(row).items() if value is not False}
-
-
-def _status_counts(status: AssetStatus) -> dict[str, int]:
-    return {name: count for name in COUNTS if (count := getattr(status, name))}
 
 
 def _is_shown_elsewhere(context: PlanningContext, item: Waiting) -> bool:

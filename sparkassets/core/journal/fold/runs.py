@@ -132,12 +132,7 @@ def _chain_with_question(asset: AssetState, entry: FailureEntry, claim: ClaimSta
     others = [each for each in asset.chain if each.slot != claim.slot]
     claimed = PartitionSet.union(each.entry.partitions for each in older)
     question = RecoveryQuestion(entry.asks, partitions_in_question(asset.spec.partitioning, claimed), entry.watermarks)
-    return (*sorted([*others, *older], key=_token_of), replace(claim, status="unfenced", asks=question))
-
-
-def _token_of(claim: ClaimState) -> int:
-    """Sort key: claims in the order in which they were recorded."""
-    return claim.token
+    return (*sorted([*others, *older], key=lambda each: each.token), replace(claim, status="unfenced", asks=question))
 
 
 def _is_inconclusive(entry: FailureEntry, claim: ClaimEntry | None) -> bool:
@@ -368,7 +363,7 @@ def _advance_read_watermarks(asset: AssetState, entry: SuccessEntry, claim: Clai
 
 def later_interval(cursor: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int] | None:
     """The interval that ends later; None where both are None."""
-    return max((each for each in (cursor, other) if each is not None), key=_end_and_start, default=None)
+    return max((each for each in (cursor, other) if each is not None), key=lambda each: each[::-1], default=None)
 
 
 def last_run(
@@ -415,8 +410,3 @@ def forget_failures(work: FoldWorkspace, name: str) -> None:
     unused = cause_consumption.unused_events(work, asset)
     failed = tuple(item for item in asset.failed if not unused.isdisjoint(item.events))
     work.assets[name] = replace(asset, failed=failed)
-
-
-def _end_and_start(interval: tuple[int, int]) -> tuple[int, int]:
-    """Sort key: intervals by their end, then by their start."""
-    return interval[1], interval[0]

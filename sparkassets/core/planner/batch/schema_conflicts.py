@@ -72,11 +72,6 @@ def _describe_widened(asset: AssetSpec, changes: ColumnChanges, inlets: Sequence
     return changes.describe_conflict(asset, rebuild_command(asset), subject=listing(inlets))
 
 
-def _declared_columns(source: AssetSpec) -> Sequence[str] | None:
-    """The columns that a source declares, with those of its partitions; None if it declares none."""
-    return (*source.columns, *source.partitioning.columns) if source.columns else None
-
-
 def _is_replaced_whole(asset: AssetSpec) -> bool:
     """Whether every run of the asset replaces its whole table."""
     return not asset.partitioning.is_partitioned and asset.write is not None and asset.write.takes_all
@@ -184,7 +179,7 @@ class _SchemaConflicts:
         """The columns of an inlet; None where these are not certain."""
         inlet, stored = self.context.asset(name), self._stored_columns(self.context.asset(name))
         if inlet.source is not None:
-            return stored or _declared_columns(inlet)
+            return stored or ((*inlet.columns, *inlet.partitioning.columns) if inlet.columns else None)
         returned = self._returned_columns(inlet) if self._runs_first(name) else None
         if not returned:
             return stored or None

@@ -5,7 +5,6 @@ An instance is one run of an asset without partitions under ``every_instance``: 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import islice, takewhile
 
 from sparkassets.core.instants import to_unix
@@ -238,10 +237,11 @@ def _not_due_event_error(
         dict.fromkeys(interval for part in due if (interval := _interval_of_causes(context, part)) is not None)
     )
     if intervals:
+        named = [_format_interval(context, interval) for interval in intervals[:MOST_NAMED]]
         more = f", and {len(intervals) - MOST_NAMED} more" if len(intervals) > MOST_NAMED else ""
         return InputError(
             f"{instance_text} is not due",
-            hint=f"these intervals are due: {_join_intervals(context, intervals[:MOST_NAMED])}{more}",
+            hint=f"these intervals are due: {listing(named)}{more}",
         )
     if due:
         return InputError(
@@ -249,11 +249,6 @@ def _not_due_event_error(
             hint="without --interval the mark covers everything that is due",
         )
     return InputError(f"{instance_text} is not due: no interval is")
-
-
-def _join_intervals(context: PlanningContext, intervals: Iterable[DataInterval]) -> str:
-    """The intervals as a list in a sentence."""
-    return listing([_format_interval(context, interval) for interval in intervals])
 
 
 def _format_interval(context: PlanningContext, interval: DataInterval) -> str:

@@ -55,7 +55,7 @@ def _asset_lateness_changes(context: PlanningContext, asset: AssetSpec, notified
 
     ``notified_deadline`` is the missed deadline that people were notified of, Unix seconds; 0 for none.
     """
-    if asset.deadlines is None or not _has_receivers(asset):
+    if asset.deadlines is None or not asset.notifies_of("late", "recovery"):
         if notified_deadline:  # closed, so that a rule that is declared again later reports it again
             yield LateEntry(asset.name, notified_deadline, over=True)
         return
@@ -124,11 +124,6 @@ def _present_partitions(context: PlanningContext, asset: AssetSpec) -> Partition
 
 def _is_paused(context: PlanningContext, asset: AssetSpec) -> bool:
     return asset.paused or context.state_of(asset).paused
-
-
-def _has_receivers(asset: AssetSpec) -> bool:
-    """Whether a notification rule of the asset reports lateness or recovery."""
-    return any({"late", "recovery"} & {*rule.on} for rule in asset.notify)
 
 
 @frozen

@@ -29,7 +29,7 @@ def person_wait_changes(context: PlanningContext) -> Iterator[PersonWaitEntry]:
         known = context.state.assets.get(asset.name)
         if known is None or _is_quiet(context, asset, known):
             continue
-        reason = reasons.get(asset.name, "") if _has_receivers(asset) else ""
+        reason = reasons.get(asset.name, "") if asset.notifies_of("waiting", "recovery") else ""
         if bool(reason) != bool(known.person_wait):
             yield PersonWaitEntry(asset.name, reason)
 
@@ -37,8 +37,3 @@ def person_wait_changes(context: PlanningContext) -> Iterator[PersonWaitEntry]:
 def _is_quiet(context: PlanningContext, asset: AssetSpec, known: AssetState) -> bool:
     """Whether nobody is notified of the asset now: it is paused or silenced."""
     return known.is_silenced(context.now) or asset.paused or known.paused
-
-
-def _has_receivers(asset: AssetSpec) -> bool:
-    """Whether a notification rule of the asset reports waits for a person, or their end."""
-    return any({"waiting", "recovery"} & {*rule.on} for rule in asset.notify)

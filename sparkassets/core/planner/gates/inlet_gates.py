@@ -74,11 +74,7 @@ def unquiet_partitions(
 
 def explain_settling(inlet: InletSpec) -> str:
     """Reason of partitions that wait for an inlet's ``settle``."""
-    return f"waits until {inlet.name} has been quiet for {_duration_of_seconds(inlet.settle_seconds)}"
-
-
-def _duration_of_seconds(seconds: int) -> str:
-    return Duration(seconds=seconds).text
+    return f"waits until {inlet.name} has been quiet for {Duration(seconds=inlet.settle_seconds).text}"
 
 
 def find_kept_partitions(

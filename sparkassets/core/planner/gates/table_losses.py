@@ -83,7 +83,10 @@ def _note_repairs(
     asset: AssetSpec, loss: TableLoss, decision: AssetDecision, notes: tuple[AssetNote, ...]
 ) -> AssetDecision:
     """Notes in the decision which of its runs compute lost partitions again, and what stays missing until later."""
-    runs = tuple(_with_further_reason(run, loss.reason) if _repairs(run, loss) else run for run in decision.runs)
+    runs = tuple(
+        _with_further_reason(run, loss.reason) if run.partitions.overlaps(loss.partitions) else run
+        for run in decision.runs
+    )
     if unrepaired := _unrepaired_loss(loss, runs):
         notes = (
             AssetNote(asset.name, f"{loss.reason}; missing until it is recomputed", unrepaired),
@@ -146,11 +149,6 @@ def _describe_foreign_change(context: PlanningContext, asset: AssetSpec, commit:
 def _with_further_reason(run: PlannedRun, reason: str) -> PlannedRun:
     """The run with ``reason`` added to its own."""
     return replace(run, request=replace(run.request, reason=f"{run.reason}; {reason}"))
-
-
-def _repairs(run: PlannedRun, loss: TableLoss) -> bool:
-    """Whether the run computes some of the lost partitions again."""
-    return run.partitions.overlaps(loss.partitions)
 
 
 def _find_loss(context: PlanningContext, inlet: InletSpec) -> TableLoss | None:
