@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sparkassets.core.phrases import kind_of
+from sparkassets.core.phrases import escape_unwritable, kind_of
 from sparkassets.core.suggestions import IN_EVENTS, IN_RUNS, IN_SOURCE_RUNS, called_here, did_you_mean
 from sparkassets.errors import InputError
 
@@ -205,3 +205,26 @@ def _depth(value: object) -> int:
 def nesting_error() -> InputError:
     """The error for objects and lists that are nested deeper than `EXTRA_DEPTH`, or than can be read."""
     return InputError(f"the extra nests more than {EXTRA_DEPTH} objects and lists")
+
+
+def check_clear_text(noun: str, text: str, *, most: int, stored: str) -> str:
+    """The text, which the journal stores as it is: an id or a reason, as ``noun`` says.
+
+    Args:
+        noun: What it is.
+        text: As given.
+        most: How many characters it may have.
+        stored: Why it must hold no credential.
+
+    Raises:
+        InputError: It is empty, too long, not writable or holds a credential.
+    """
+    if not 0 < len(text) <= most:
+        raise InputError(f"the {noun} has {len(text):,} characters; expected 1 to {most:,}")
+    if text != escape_unwritable(text):
+        raise InputError(f"the {noun} {text!r} is not valid Unicode: it contains half of a surrogate pair")
+    from sparkassets.core.credentials import secret_in_text  # slow to load, and few commands are given such texts
+
+    if secret := secret_in_text(text):
+        raise InputError(f"the {noun} contains {secret}; {stored}")
+    return text

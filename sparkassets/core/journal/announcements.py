@@ -9,12 +9,12 @@ from typing import Any, Final, NoReturn
 
 from sparkassets.core.assets import NAME, lower_scheme, parse_uri
 from sparkassets.core.conditions import datasets
-from sparkassets.core.events import check_extra, nesting_error
+from sparkassets.core.events import check_clear_text, check_extra, nesting_error
 from sparkassets.core.instants import parse_instant, to_unix
 from sparkassets.core.journal.entries import EventEntry
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
 from sparkassets.core.partitions.json_form import decode_partitions, encode_partitions
-from sparkassets.core.phrases import escape_unwritable, listing, show_value
+from sparkassets.core.phrases import listing, show_value
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.suggestions import did_you_mean
@@ -138,26 +138,11 @@ def _build_event(
     keys = None if partition is None else _expect_text("partition", partition)
     parts = EVERYTHING if keys is None else _parse_partitions(owners, asset or uri, keys)
     checked_extra = {} if extra is None else check_extra(extra)
-    checked_id = None if id is None else _check_id(_expect_text("id", id))
+    checked_id = None
+    if id is not None:
+        checked_id = check_clear_text("id", _expect_text("id", id), most=ID_CHARACTERS, stored="events are clear text")
     owner = owners[0].name if len(owners) == 1 else None
     return EventEntry(uri, owner, parts, checked_extra, checked_id, _parse_event_time(project, at))
-
-
-def _check_id(text: str) -> str:
-    """Checks the id that an announcer gave an event, and returns it.
-
-    Raises:
-        InputError: It is empty, too long, not writable or holds a credential.
-    """
-    if not 0 < len(text) <= ID_CHARACTERS:
-        raise InputError(f"the id has {len(text):,} characters; expected 1 to {ID_CHARACTERS}")
-    if text != escape_unwritable(text):
-        raise InputError(f"the id {text!r} is not valid Unicode: it contains half of a surrogate pair")
-    from sparkassets.core.credentials import secret_in_text  # what only shows events loads none of it
-
-    if secret := secret_in_text(text):
-        raise InputError(f"the id contains {secret}; events are clear text")
-    return text
 
 
 def _parse_line(project: ProjectSpec, line: str | Mapping[str, Any]) -> EventEntry:

@@ -258,19 +258,24 @@ def _update_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed: 
     before, after = asset.spec.partitioning, _resolved_partitioning(asset.spec, asset.keys)
     if after is before:
         return
-    asset = work.flush_staleness(name) or asset
-    asset = work.assets[name] = replace(asset, spec=asset.spec.with_partitioning(after))
-    if after.has_whole:
-        _cover_whole_dimension(work, asset, before)
-    elif before.has_whole:
-        work.assets[name] = _split_whole_dimension(asset, computed=computed)
-        _split_dataset_coverage(work, asset, work.assets[name])
+    _adopt_partitioning(work, work.flush_staleness(name) or asset, after, computed=computed)
     for added in _new_tuples(before, after) if not (before.has_whole and computed) else ():
         mark_relisted_stale(
             work, name, added.known_partitions - whole_dimension_partitions(added.known_partitions), seq
         )
     work.assets[name] = drop_unknown_requests(work.assets[name])
     propagate_partitioning(work, name, seq, computed=computed)
+
+
+def _adopt_partitioning(work: FoldWorkspace, asset: AssetState, after: Partitioning, *, computed: bool) -> None:
+    """Gives the asset its new partitioning, with what it has of dimensions that lost all segments, or got the first."""
+    before, known = asset.spec.partitioning, replace(asset, spec=asset.spec.with_partitioning(after))
+    work.assets[asset.name] = known
+    if after.has_whole:
+        _cover_whole_dimension(work, known, before)
+    elif before.has_whole:
+        work.assets[asset.name] = _split_whole_dimension(known, computed=computed)
+        _split_dataset_coverage(work, known, work.assets[asset.name])
 
 
 def _cover_whole_dimension(work: FoldWorkspace, asset: AssetState, before: Partitioning) -> None:
@@ -315,12 +320,7 @@ def _update_outlet_partitioning(work: FoldWorkspace, name: str, seq: int, *, com
     before, after = asset.spec.partitioning, _maker_partitioning(work, asset.spec)
     if after is before:
         return
-    known = work.assets[name] = replace(asset, spec=asset.spec.with_partitioning(after))
-    if after.has_whole:
-        _cover_whole_dimension(work, known, before)
-    elif before.has_whole:
-        work.assets[name] = _split_whole_dimension(known, computed=computed)
-        _split_dataset_coverage(work, known, work.assets[name])
+    _adopt_partitioning(work, asset, after, computed=computed)
     propagate_partitioning(work, name, seq)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from sparkassets.core.events import check_clear_text
 from sparkassets.core.journal.marks import MarkEntry, MarkKind
 from sparkassets.core.journal.recovery_questions import RecoveryQuestion
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.withheld_records import WithheldPartitions
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
-from sparkassets.core.phrases import escape_unwritable, listing
+from sparkassets.core.phrases import listing
 from sparkassets.core.planner.due.condition_causes import consume_everything, find_causes
 from sparkassets.core.planner.due.due_ticks import find_due_ticks
 from sparkassets.core.planner.due.instance_marks import mark_instance
@@ -126,16 +127,8 @@ def check_reason(text: str) -> str:
     Raises:
         InputError: It is empty or too long, cannot be written, or holds a credential.
     """
-    reason = text.strip()
-    if not 0 < len(reason) <= REASON_CHARACTERS:
-        raise InputError(f"the reason has {len(reason):,} characters; expected 1 to {REASON_CHARACTERS:,}")
-    if reason != escape_unwritable(reason):
-        raise InputError(f"the reason {reason!r} is not valid Unicode: it contains half of a surrogate pair")
-    from sparkassets.core.credentials import secret_in_text  # slow to load, and few commands are given a reason
-
-    if secret := secret_in_text(reason):
-        raise InputError(f"the reason contains {secret}; marks are stored as clear text")
-    return reason
+    stored = "marks are stored as clear text"
+    return check_clear_text("reason", text.strip(), most=REASON_CHARACTERS, stored=stored)
 
 
 def build_mark_entries(context: PlanningContext, marking: MarkRequest) -> list[MarkEntry]:
