@@ -69,7 +69,7 @@ class TimeLeaf:
         yield self
 
 
-class _Junction:
+class _JoinedConditions:
     __slots__ = ()
     children: tuple[Condition, ...]
 
@@ -85,7 +85,7 @@ class _Junction:
 
 
 @frozen
-class AllOf(_Junction):
+class AllOf(_JoinedConditions):
     """Every child holds. Children are at least two, different, and no ``AllOf``."""
 
     children: tuple[UpdateLeaf | TimeLeaf | AnyOf, ...]
@@ -100,7 +100,7 @@ class AllOf(_Junction):
 
 
 @frozen
-class AnyOf(_Junction):
+class AnyOf(_JoinedConditions):
     """At least one child holds. Children are at least two, different, and no ``AnyOf``."""
 
     children: tuple[UpdateLeaf | TimeLeaf | AllOf, ...]
