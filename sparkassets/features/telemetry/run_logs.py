@@ -6,7 +6,6 @@ A run computes in threads that have its name; output of threads that its functio
 from __future__ import annotations
 
 import errno
-import logging
 import os
 import sys
 import threading
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from sparkassets.core.planner.plan import PlannedRun
     from sparkassets.core.redaction import RedactingStream
     from sparkassets.core.results import RunResult, Summary
+    from sparkassets.features.telemetry.log_capture import LogCapture
 
 LOGS_KEPT: Final = 1_000
 """At most so many log files are kept; the oldest are removed."""
@@ -44,17 +44,10 @@ class RunLogs:
         self._folder = folder
         self._variables = variables
         self._logs: dict[str, _RunLogFile] = {}
-        self._handler = _RunLogHandler(self)
-        self._level: int | None = None
-        self._silent = threading.local()
+        self._capture: LogCapture | None = None
 
     def began(self) -> None:
-        """Installs the log handler; from level INFO on where logging is not configured."""
-        root = logging.getLogger()
-        if not root.handlers and root.level == logging.WARNING:
-            self._level = root.level
-            root.setLevel(logging.INFO)
-        root.addHandler(self._handler)
+        """Does nothing: many invocations start no run."""
 
     def planned(self, runs: int, waiting: int) -> None:
         """Does nothing."""
@@ -63,8 +56,12 @@ class RunLogs:
         """Does nothing."""
 
     def started(self, run: PlannedRun, run_id: str) -> None:
-        """Opens the log of a run, and captures stdout and stderr unless they are captured already."""
+        """Opens the log of a run, and captures log records, stdout and stderr unless they are captured already."""
+        from sparkassets.features.telemetry.log_capture import LogCapture  # with logging
+
         del run
+        if self._capture is None:
+            self._capture = LogCapture(self.record_output)
         self._logs[run_id] = _RunLogFile(self._folder / f"{run_id}.log", self._variables)
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name)
@@ -77,13 +74,11 @@ class RunLogs:
             log.close()
 
     def ended(self, summary: Summary | None, state: State | None) -> None:
-        """Removes the handler and the captures, and deletes old logs."""
+        """Removes the captures, and deletes old logs."""
         del summary, state
-        root = logging.getLogger()
-        root.removeHandler(self._handler)
-        if self._level is not None:
-            root.setLevel(self._level)
-            self._level = None
+        if self._capture is not None:
+            self._capture.remove()
+            self._capture = None
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name)
             if isinstance(stream, _TeeStream):
@@ -95,42 +90,11 @@ class RunLogs:
 
     def record_output(self, text: str) -> None:
         """Appends a text of the calling thread to the log of its run."""
-        if self._logs and not getattr(self._silent, "on", False):
+        if self._logs and not (self._capture is not None and self._capture.is_silent):
             name = threading.current_thread().name
             log = self._logs.get(name) or self._logs.get(name.rpartition("-")[0])
             if log is not None:
                 log.write(text)
-
-    def to_stderr(self, record: logging.LogRecord) -> None:
-        """Passes a record to the last resort if no other handler takes it, as without ours; it is recorded once."""
-        if len(logging.getLogger().handlers) > 1 or logging.lastResort is None:
-            return
-        if record.levelno >= logging.lastResort.level:
-            self._silent.on = True
-            try:
-                logging.lastResort.handle(record)
-            finally:
-                self._silent.on = False
-
-
-class _RunLogHandler(logging.Handler):
-    """Passes log records to `RunLogs`."""
-
-    def __init__(self, logs: RunLogs) -> None:
-        super().__init__()
-        self._logs = logs
-        formatter = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%SZ")
-        formatter.converter = time.gmtime
-        self.setFormatter(formatter)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Records a message of a run; from py4j only warnings and errors."""
-        try:
-            if record.levelno >= logging.WARNING or not record.name.startswith("py4j"):
-                self._logs.record_output(f"{self.format(record)}\n")
-            self._logs.to_stderr(record)
-        except Exception:  # noqa: BLE001  as handlers do
-            self.handleError(record)
 
 
 class _TeeStream:
