@@ -13,7 +13,6 @@ from sparkassets.core.conditions import AnyOf, UpdateLeaf
 from sparkassets.core.conditions.parsing import parse_condition
 from sparkassets.core.instants import from_unix, parse_instant, to_unix
 from sparkassets.core.journal.codec import to_row
-from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.core.journal.entries import (
     ClaimEntry,
     Entry,
@@ -28,6 +27,7 @@ from sparkassets.core.journal.entries import (
 )
 from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.journal.fold_specs import build_fold_spec
+from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import (
     NOTHING,

@@ -11,8 +11,8 @@ from sparkassets.app.work_runner import WorkRunner
 from sparkassets.core.journal import history
 from sparkassets.core.journal.announcements import event_partitioning
 from sparkassets.core.journal.codec import from_row
-from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.core.journal.entries import Entry, EventEntry, NumberedEntry
+from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.state import EventRef, State
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.frozen import frozen

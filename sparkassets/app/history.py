@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from sparkassets.core.documents.iterations import ListedIteration
     from sparkassets.core.documents.table_difference import ReplayResult
-    from sparkassets.core.journal.codec.rows import JournalRow
     from sparkassets.core.journal.entries import NumberedEntry
     from sparkassets.core.journal.history import RunRecord, RunStatus
+    from sparkassets.core.journal.rows import JournalRow
     from sparkassets.core.spec.model import AssetSpec
     from sparkassets.core.spec.project_spec import ProjectSpec
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from sparkassets.app.context import ProjectContext
 from sparkassets.core.journal.codec import decode, encode
-from sparkassets.core.journal.codec.rows import SnapshotRow
 from sparkassets.core.journal.recent_events import RecentEvents
+from sparkassets.core.journal.rows import SnapshotRow
 from sparkassets.core.journal.state import State
 from sparkassets.errors import StateError
 from sparkassets.frozen import frozen

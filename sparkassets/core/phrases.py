@@ -92,7 +92,7 @@ def escape_unwritable(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
-_UNSEEN: Final = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+_UNSEEN: Final = "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
 """Characters without a width, and those that turn the direction of what follows."""
 
 
@@ -102,11 +102,11 @@ def escape_invisible(text: str) -> str:
     >>> escape_invisible("inv\u202eoices\u200b")
     'inv\\u202eoices\\u200b'
     """
-    return text if text.isascii() else _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return text if text.isascii() else re.sub(_UNSEEN, lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 _POWERS: Final = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
-_SIZE = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?) ?(?:(?P<power>[kmgtp])(?P<binary>i)?)?b?", re.IGNORECASE)
+_SIZE: Final = r"(?P<number>[0-9]+(?:\.[0-9]+)?) ?(?:(?P<power>[kmgtp])(?P<binary>i)?)?b?"
 _KILO: Final = 1000
 _UNITS = ((60, 1, "s"), (3600, 60, "min"), (2 * 86400, 3600, "h"))
 """(Below how many seconds, the seconds of the unit, the unit); beyond, days."""
@@ -121,7 +121,7 @@ def parse_size(text: str) -> int:
     >>> parse_size("10GB"), parse_size("512MiB"), parse_size("1.5 kB"), parse_size("100")
     (10000000000, 536870912, 1500, 100)
     """
-    found = _SIZE.fullmatch(text.strip())
+    found = re.fullmatch(_SIZE, text.strip(), re.IGNORECASE)
     if found is None:
         raise InputError(f"{text!r} is not a size", hint="write bytes, or a number with a unit such as 10GB or 512MiB")
     from fractions import Fraction

@@ -11,8 +11,8 @@ from typing import Final
 
 from sparkassets.errors import InputError
 
-_PART: Final = re.compile(r"`((?:[^`]|``)+)`|((?:[^\s`./\\{}()\[\]*?,;:'\"]|\{[^{}`]*\})+)")
-_FIELD: Final = re.compile(r"(\{[^{}]*\})")
+_PART: Final = r"`((?:[^`]|``)+)`|((?:[^\s`./\\{}()\[\]*?,;:'\"]|\{[^{}`]*\})+)"
+_FIELD: Final = r"(\{[^{}]*\})"
 _MOST: Final = 3
 _PLAIN: Final = r"[A-Za-z_][A-Za-z0-9_]*"
 
@@ -62,13 +62,13 @@ def parse_tables(text: str) -> tuple[str, ...]:
 
 def _lower_literals(part: str) -> Iterator[str]:
     """The pieces of a part of a name, fields as they are."""
-    yield from (piece if piece.startswith("{") else piece.lower() for piece in _FIELD.split(part))
+    yield from (piece if piece.startswith("{") else piece.lower() for piece in re.split(_FIELD, part))
 
 
 def _parts(text: str) -> tuple[str, ...]:
     parts: list[str] = []
-    position = 0
-    while (found := _PART.match(text, position)) is not None:
+    position, pattern = 0, re.compile(_PART)
+    while (found := pattern.match(text, position)) is not None:
         parts.append(found[2] or found[1].replace("``", "`"))
         position = found.end()
         if position == len(text):

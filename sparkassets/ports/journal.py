@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.core.journal.entries import ClaimEntry, NumberedEntry
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.frozen import frozen

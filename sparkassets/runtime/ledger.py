@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from sparkassets.core.journal.codec import decode, encode, from_row, to_row
-from sparkassets.core.journal.codec.entries import redact_entry
 from sparkassets.core.journal.entries import Entry, NumberedEntry
 from sparkassets.core.journal.retention import RetentionPolicy, find_outdated, last_expendable_seq
 from sparkassets.core.journal.state import State
 from sparkassets.errors import JournalConflictError, StateError
+from sparkassets.frozen import replace
 from sparkassets.ports import Clock, HistoryQuery, JournalStore
+
+if TYPE_CHECKING:
+    from sparkassets.core.journal.rows import JournalRow
 
 SNAPSHOT_EVERY = 200
 """Entries in the tail from which a driver at work writes a new snapshot of a small project."""
@@ -82,7 +84,7 @@ class JournalLedger:
         if rows and rows[0].seq != self.state.seq + 1:
             return self.open()  # this process slept for longer than entries are kept
         if rows or commit != self.state.commit:
-            self.state = _fold_entries(self.state, [from_row(row) for row in rows], commit=commit)
+            self.state = _fold_entries(self.state, _decode_rows(rows), commit=commit)
         return self.state
 
     def commit(self, decide: Callable[[State], Sequence[Entry]]) -> Sequence[NumberedEntry]:
@@ -92,9 +94,12 @@ class JournalLedger:
         it, for any number of drivers. Returns the entries with their numbers, empty when it decided on nothing.
         """
         while True:
-            entries = self._number_entries([redact_entry(each, self._variables) for each in decide(self.state)])
-            if not entries:
+            decided = decide(self.state)
+            if not decided:
                 return ()
+            from sparkassets.core.journal.codec.entries import redact_entry, to_row  # few starts write anything
+
+            entries = self._number_entries([redact_entry(each, self._variables) for each in decided])
             try:
                 self._store.append([to_row(each) for each in entries], after=self.state.commit)
             except JournalConflictError:
@@ -124,12 +129,12 @@ class JournalLedger:
 
     def newest_entries(self, kind: str, *, asset: str, most: int) -> list[NumberedEntry]:
         """The newest ``most`` entries of this kind and asset in the whole journal, oldest of them first."""
-        return [from_row(row) for row in self._store.read_history(HistoryQuery(kinds=[kind], asset=asset, last=most))]
+        return _decode_rows(self._store.read_history(HistoryQuery(kinds=[kind], asset=asset, last=most)))
 
     def entries_after(self, seq: int, kinds: Sequence[str]) -> list[NumberedEntry]:
         """The entries of these kinds after a number, up to the state, as far as they are kept; ascending."""
         query = HistoryQuery(kinds=kinds, after_seq=seq, up_to_seq=self.state.seq)
-        return [from_row(row) for row in self._store.read_history(query)]
+        return _decode_rows(self._store.read_history(query))
 
     def maintain(self, *, ending: bool = False) -> None:
         """Writes a snapshot once the tail is long enough to be worth it, and lets the store clean up its files.
@@ -150,18 +155,22 @@ class JournalLedger:
         tail, rows = self.state.seq - self._snapshot_seq, len(self.state.assets) + len(self.state.datasets)
         is_long = tail >= max(SNAPSHOT_EVERY, rows // ROWS_PER_TAIL_ENTRY)
         if is_long or (ending and tail * ROWS_PER_ENTRY >= max(1, rows)):
-            self._store.save_snapshot(encode(self.state), seq=self.state.seq)
-            self._snapshot_seq = self.state.seq
+            self._save_snapshot()
         if self.state.commit // MAINTAIN_EVERY > self._maintained_commit // MAINTAIN_EVERY:
             self._store.maintain()
             self._expire_when_due()
         self._maintained_commit = self.state.commit
 
+    def _save_snapshot(self) -> None:
+        from sparkassets.core.journal.codec.snapshot import encode
+
+        self._store.save_snapshot(encode(self.state), seq=self.state.seq)
+        self._snapshot_seq = self.state.seq
+
     def compact(self) -> int:
         """Saves a snapshot, expires entries and cleans up, due or not; returns how many entries expired."""
         if self.state.seq > self._snapshot_seq:
-            self._store.save_snapshot(encode(self.state), seq=self.state.seq)
-            self._snapshot_seq = self.state.seq
+            self._save_snapshot()
         expired = self.expire_entries()
         self._store.maintain(fully=True)
         return expired
@@ -174,6 +183,8 @@ class JournalLedger:
         """
         if self._retention is None:
             return 0
+        from sparkassets.core.journal.codec.snapshot import decode, encode
+
         cutoff = self._retention.cutoff(self._clock.now())
         oldest, (base_rows, seq) = self._store.oldest_seq(), self._store.read_base()
         if seq + 1 < oldest:
@@ -204,10 +215,8 @@ class JournalLedger:
 def read_entries(store: JournalStore, *, after: int, up_to: int) -> Iterator[list[NumberedEntry]]:
     """Entries with ``after`` < number <= ``up_to``, ascending, in lists of at most `ENTRIES_PER_READ`."""
     for first in range(after, up_to, ENTRIES_PER_READ):
-        yield [
-            from_row(row)
-            for row in store.read_history(HistoryQuery(after_seq=first, up_to_seq=min(first + ENTRIES_PER_READ, up_to)))
-        ]
+        last = min(first + ENTRIES_PER_READ, up_to)
+        yield _decode_rows(store.read_history(HistoryQuery(after_seq=first, up_to_seq=last)))
 
 
 def find_oldest_entry(store: JournalStore) -> tuple[int, datetime] | None:
@@ -215,6 +224,12 @@ def find_oldest_entry(store: JournalStore) -> tuple[int, datetime] | None:
     oldest = store.oldest_seq()
     rows = store.read_history(HistoryQuery(after_seq=oldest - 1, up_to_seq=oldest))
     return (oldest, rows[0].at) if rows else None
+
+
+def _decode_rows(rows: Sequence[JournalRow]) -> list[NumberedEntry]:
+    from sparkassets.core.journal.codec.entries import from_row  # as few starts read any row
+
+    return [from_row(row) for row in rows]
 
 
 def _fold_entries(state: State, entries: Sequence[NumberedEntry], *, commit: int) -> State:

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.errors import StateError
 from sparkassets.files.object_stores import deltalake_options
 from sparkassets.ports import ALL_HISTORY, FoldedImage, FormatUpgrade, HistoryQuery, JournalImage, StateDamage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sparkassets.core.journal.codec.rows import JournalRow
+from sparkassets.core.journal.rows import JournalRow
 from sparkassets.ports import HistoryQuery
 from sparkassets.state.data_files import DataFile
 from sparkassets.state.numbered_table import NumberedTable

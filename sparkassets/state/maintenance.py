@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from deltalake.transaction import AddAction
 
-from sparkassets.core.journal.codec.rows import JournalRow
+from sparkassets.core.journal.rows import JournalRow
 from sparkassets.errors import StateError
 from sparkassets.ports import FormatUpgrade
 from sparkassets.state import refusals

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 from threading import Lock
 
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.ports import ALL_HISTORY, FoldedImage, FormatUpgrade, HistoryQuery, JournalImage, StateDamage
 from sparkassets.state.refusals import (
     PROJECT_PROPERTY,

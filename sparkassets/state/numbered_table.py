@@ -17,7 +17,7 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction, Transaction
 
-from sparkassets.core.journal.codec.formats import FORMAT
+from sparkassets.core.journal.rows import FORMAT
 from sparkassets.delta import durability
 from sparkassets.delta.log import DeltaLog, parse_transactions
 from sparkassets.delta.tables import fault_of

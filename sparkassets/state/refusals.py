@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from sparkassets.core.journal.codec.formats import FORMAT
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.rows import FORMAT, JournalRow, SnapshotRow
 from sparkassets.delta.durability import LAST_CHECKPOINT
 from sparkassets.delta.tables import reason
 from sparkassets.errors import JournalConflictError, StateError

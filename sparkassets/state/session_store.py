@@ -10,7 +10,7 @@ from math import isqrt
 from threading import RLock
 from typing import TYPE_CHECKING, Final
 
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.core.table_names import format_table_name, quote_table_name
 from sparkassets.errors import StateError
 from sparkassets.ports import ALL_HISTORY, FoldedImage, FormatUpgrade, HistoryQuery, JournalImage, StateDamage

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from sparkassets.core.journal.codec.formats import FORMAT
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.rows import FORMAT, JournalRow, SnapshotRow
 from sparkassets.core.redaction import redact
 from sparkassets.core.table_names import quote_table_name
 from sparkassets.errors import StateError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from sparkassets.core.journal.codec.rows import SnapshotRow
+from sparkassets.core.journal.rows import SnapshotRow
 from sparkassets.ports import FormatUpgrade
 from sparkassets.state import refusals
 from sparkassets.state.numbered_table import TRIES, NumberedTable

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 
 if TYPE_CHECKING:
     import pyarrow as pa

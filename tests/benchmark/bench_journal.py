@@ -17,7 +17,7 @@ from pathlib import Path
 
 from deltalake import write_deltalake
 
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.ports import HistoryQuery
 from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.delta_store import DeltaStore

@@ -89,6 +89,21 @@ def test_what_only_writes_to_the_journal_loads_no_spark(shop):
     assert not loaded("events", "add", "orders", cwd=shop.parent) & SPARK
 
 
+def test_a_start_with_nothing_due_loads_nothing_that_runs_or_records(shop):
+    for landed in (shop / "landing/orders").iterdir():
+        landed.unlink()
+    loaded("run", cwd=shop.parent)
+    loaded("plan", cwd=shop.parent)
+    needless = {
+        *(f"sparkassets.runtime.{name}" for name in ("claimed_runs", "execution", "requested_works", "run_recorder")),
+        *("sparkassets.cli.progress_events", "sparkassets.core.documents.status", "sparkassets.core.journal.codec"),
+        *("sparkassets.core.planner.batch.backfill", "sparkassets.features.telemetry.log_capture"),
+    }
+    assert all(map(importlib.util.find_spec, needless))
+    found = loaded_by_each("plan", "status", "run", cwd=shop.parent)
+    assert {line: names & {*needless, "logging"} for line, names in found.items()} == {line: set() for line in found}
+
+
 def test_a_run_with_nothing_due_loads_no_spark(shop):
     for file in (shop / "landing/orders").iterdir():
         file.unlink()

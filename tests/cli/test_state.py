@@ -7,7 +7,7 @@ import pytest
 from deltalake import DeltaTable
 
 from sparkassets import Project
-from sparkassets.core.journal.codec.formats import FORMAT
+from sparkassets.core.journal.rows import FORMAT
 from sparkassets.ports import HistoryQuery
 from sparkassets.wiring.host import SystemClock
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError
 from sparkassets.ports import HistoryQuery, JournalStore
 from sparkassets.state.memory_store import MemoryStore

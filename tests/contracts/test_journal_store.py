@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError, StateError
 from sparkassets.ports import HistoryQuery, JournalStore
 from sparkassets.state.delta_store import DeltaStore

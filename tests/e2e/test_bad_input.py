@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 
 from sparkassets import Project
 from sparkassets.cli import main
-from sparkassets.core.journal.codec.formats import FORMAT
+from sparkassets.core.journal.rows import FORMAT
 from tests.depth import deep
 from tests.e2e.projects import rows, sell, write
 

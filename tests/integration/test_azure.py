@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkassets.core.journal.codec.rows import JournalRow
+from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.patterns import PathPattern
 from sparkassets.errors import JournalConflictError, StateError
 from sparkassets.files import list_files

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError, StateError
 from sparkassets.state.delta_store import DeltaStore
 from tests.integration.lossy import LOG_ENTRY

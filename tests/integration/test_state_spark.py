@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.state import maintenance
 from sparkassets.state.delta_store import DeltaStore
 

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import pytest
 
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.state.table_columns import JOURNAL_COLUMNS, SNAPSHOT_COLUMNS, delta_schema
 
 

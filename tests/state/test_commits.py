@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError, StateError
 from sparkassets.state import maintenance, numbered_table
 from sparkassets.state.delta_store import DeltaStore

@@ -12,7 +12,7 @@ import pytest
 SCRIPT = """
 import json, resource, sys
 from datetime import UTC, datetime
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError, StateError
 from sparkassets.state.delta_store import DeltaStore
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.errors import StateError
 from sparkassets.ports import HistoryQuery, JournalStore
 from sparkassets.state import maintenance

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkassets.core.journal.codec.rows import JournalRow
+from sparkassets.core.journal.rows import JournalRow
 from sparkassets.errors import StateError
 from sparkassets.state.delta_store import DeltaStore
 from sparkassets.state.location import StateLocation

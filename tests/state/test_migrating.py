@@ -7,8 +7,8 @@ import pytest
 from deltalake import DeltaTable
 
 from sparkassets.core.journal.codec import decode, from_row
-from sparkassets.core.journal.codec.formats import FORMAT
 from sparkassets.core.journal.codec.snapshot import upgrade_entry_row, upgrade_snapshot_row
+from sparkassets.core.journal.rows import FORMAT
 from sparkassets.errors import StateError
 from sparkassets.ports import FormatUpgrade
 from sparkassets.state import maintenance, numbered_table

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.delta import durability
 from sparkassets.delta.durability import find_torn_files, put_aside_torn
 from sparkassets.errors import StateError

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable, Field, Schema, write_deltalake
 
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.errors import StateError
 from sparkassets.state.delta_store import DeltaStore
 
@@ -297,7 +297,7 @@ class TestReadOnly:
 import os, sys
 import pyarrow.parquet, sparkassets.state.maintenance
 from datetime import UTC, datetime
-from sparkassets.core.journal.codec.rows import JournalRow
+from sparkassets.core.journal.rows import JournalRow
 from sparkassets.errors import StateError
 from sparkassets.state.delta_store import DeltaStore
 if os.geteuid() == 0:  # who may write everywhere
@@ -408,7 +408,7 @@ def test_reading_imports_no_pyarrow(state):
 def test_writing_imports_no_pandas(state):
     code = (
         "import sys; from datetime import UTC, datetime; from sparkassets.state.delta_store import DeltaStore; "
-        "from sparkassets.core.journal.codec.rows import JournalRow; "
+        "from sparkassets.core.journal.rows import JournalRow; "
         f"store = DeltaStore({str(state)!r}); "
         "store.append([JournalRow(31, datetime.now(UTC), 'd', 'event')], after=30); store.maintain(); "
         "assert 'pandas' not in sys.modules"

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError
 from sparkassets.ports import HistoryQuery
 from sparkassets.state.delta_store import DeltaStore

@@ -96,7 +96,7 @@ def migrate(folder: Path, as_json: bool) -> None:
     This is optional, because older formats can be read. Old rows are kept until the new ones are written and verified;
     if it is killed, run it again. With --json: {format, changed}.
     """
-    from sparkassets.core.journal.codec.formats import FORMAT
+    from sparkassets.core.journal.rows import FORMAT
 
     changed = open_project(folder).state.migrate()
     if as_json:

@@ -17,9 +17,9 @@ import pytest
 from sparkassets.app.state import find_differences
 from sparkassets.core.instants import parse_instant
 from sparkassets.core.journal.codec import decode, encode, from_row, to_row
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.journal.recent_events import RecentEvents
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import PartitionSet, StampedPartitions
 from sparkassets.core.partitions.json_form import encode_partitions, encode_stamped

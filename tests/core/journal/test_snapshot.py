@@ -11,9 +11,9 @@ from sparkassets.app.state import find_differences
 from sparkassets.core.journal import recent_events
 from sparkassets.core.journal.asset_records import FailedPartitions, TableLoss
 from sparkassets.core.journal.codec import decode, encode, from_row
-from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.journal.recent_events import RecentEvents
+from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, State
 from sparkassets.core.journal.table_findings import ForeignCommit
 from sparkassets.core.spec.model import InletSpec

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from sparkassets.core.journal.codec.rows import decode_spec, encode_spec
+from sparkassets.core.journal.codec.row_values import decode_spec, encode_spec
 from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from sparkassets.core.journal.codec.rows import decode_spec, encode_spec
+from sparkassets.core.journal.codec.row_values import decode_spec, encode_spec
 from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.core.partitions import RangeSet
 from tests.core.spec.in_memory import compiled, errors_of, one

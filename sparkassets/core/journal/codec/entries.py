@@ -16,8 +16,7 @@ import msgspec
 
 from sparkassets.core.iterations import RetiredEntry
 from sparkassets.core.journal.codec.formats import decode_body, encode_body
-from sparkassets.core.journal.codec.rows import (
-    JournalRow,
+from sparkassets.core.journal.codec.row_values import (
     bind_spec,
     encode_extra,
     make_partition_body,
@@ -45,6 +44,7 @@ from sparkassets.core.journal.entries import (
 )
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.journal.notified import LateEntry, PersonWaitEntry, SilenceEntry
+from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.table_findings import TargetEntry
 from sparkassets.core.partitions.json_form import from_plain, to_plain
 from sparkassets.core.validations import FailingRow, RuleTally, RuleVerdict

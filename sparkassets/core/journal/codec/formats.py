@@ -1,4 +1,4 @@
-"""The number of the stored format, the upgrades from older ones, and the lines of an exported state."""
+"""The upgrades from older formats, and the lines of an exported state."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from typing import Any
 import msgspec
 
 from sparkassets.core.instants import format_instant
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.rows import FORMAT, JournalRow, SnapshotRow
 from sparkassets.errors import StateError
 
-FORMAT = 5
-"""Version of the state's format; a state with a higher one is refused."""
 OLDEST = 3
 """The oldest format that is read: those before it were only written while it was being drafted."""
 

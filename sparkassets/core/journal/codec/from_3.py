@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.core.partitions.json_form import to_plain
 from sparkassets.core.validations.rules import with_current_names
 

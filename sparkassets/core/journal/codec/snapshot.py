@@ -16,10 +16,8 @@ import msgspec
 
 from sparkassets.core.journal.asset_records import DefinitionOutput
 from sparkassets.core.journal.codec.entries import from_row, to_row
-from sparkassets.core.journal.codec.formats import FORMAT, decode_body, encode_body
-from sparkassets.core.journal.codec.rows import (
-    JournalRow,
-    SnapshotRow,
+from sparkassets.core.journal.codec.formats import decode_body, encode_body
+from sparkassets.core.journal.codec.row_values import (
     bind_spec,
     encode_extra,
     make_partition_body,
@@ -29,6 +27,7 @@ from sparkassets.core.journal.codec.rows import (
 )
 from sparkassets.core.journal.digest_marks import DigestMark
 from sparkassets.core.journal.recent_events import EventPack, RecentEvents
+from sparkassets.core.journal.rows import FORMAT, JournalRow, SnapshotRow
 from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, State
 from sparkassets.core.partitions import StampedPartitions
 from sparkassets.core.partitions.json_form import decode_flat, encode_flat, from_plain, to_plain
