@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Sequence
 
-OBJECTS_BETWEEN_LOOKS = 100_000
+OBJECTS_BETWEEN_LOOKS = 300_000
 """After so many new objects Python looks for garbage, where the process is ours: what a start loads all stays, and
 looking through it after every 700 takes some hundredths of the time."""
 

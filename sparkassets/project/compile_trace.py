@@ -98,6 +98,11 @@ class CompileTrace:
         self.packages = other.packages or self.packages
         self.modules |= other.modules
 
+    def digest(self) -> str:
+        """A digest of everything but the variables."""
+        parts = (self.files, self.folders, self.packages, self.modules)
+        return _digest(repr(parts).encode(errors="surrogateescape"))
+
     def still_holds(self) -> bool:
         """Whether everything but the variables is as it was recorded; `VariableFingerprint` answers for those."""
         now = CompileTrace()

@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from sparkassets.core.cases import Case, read_cases
+from sparkassets.core.cases import Case
+from sparkassets.core.cases.reading import read_cases
 from sparkassets.core.entry_points import InstalledKinds
 from sparkassets.core.sinks import REGISTRY as SINKS
 from sparkassets.core.source_formats import REGISTRY as SOURCES
@@ -76,7 +77,8 @@ def compile_folder(
         outlines = OutlineCache(cache, root)
         compiled = compile_project(project, assets, code, tables=tables, outlines=outlines.memo)
         outlines.keep()
-    return replace(compiled, asked=frozenset(trace.variables), warnings=(*compiled.warnings, *unread))
+    warnings = (*compiled.warnings, *unread)
+    return replace(compiled, asked=frozenset(trace.variables), inputs=trace.digest(), warnings=warnings)
 
 
 def _installed_kinds(trace: CompileTrace) -> InstalledKinds:
@@ -213,14 +215,19 @@ _TESTS_FOLDER: Final = "tests"
 """In the project's folder."""
 
 
-def load_cases(project: ProjectSpec, env: Mapping[str, str]) -> tuple[Case, ...]:
+def compile_cases(project: ProjectSpec, trace: CompileTrace, *, env: Mapping[str, str]) -> tuple[Case, ...]:
     """The tests in the project's ``tests`` folder, in order of files; empty without that folder.
+
+    Args:
+        project: Whose assets they test.
+        trace: Everything is read through it.
+        env: Variables for ``${…}``.
 
     Raises:
         SpecError: With every problem of every file.
     """
     root = Path(project.root)
-    reader = SourceReader(root, CompileTrace())
+    reader = SourceReader(root, trace)
     names = reader.list_names(root / _TESTS_FOLDER)
     paths = yaml_files(root / _TESTS_FOLDER, names, reader, deep=True) if names is not None else ()
     files = [file for path in paths if (file := reader.read_file(path))]

@@ -18,11 +18,25 @@ from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.storage_overlaps import StorageSite, StorageUse, find_overlaps, parse_site, storage_uses
 from sparkassets.core.variables import refuse_unknown
 from sparkassets.errors import FileLocation, InputError, SpecError, SpecProblem
+from sparkassets.frozen import frozen
 from sparkassets.project.cache import CompiledCache
 from sparkassets.project.compile_trace import PROJECT_FILE, CompileTrace, TracedVariables
 
 if TYPE_CHECKING:
+    from sparkassets.core.cases import Case
     from sparkassets.core.spec.column_inference import TableColumns
+
+
+@frozen
+class CompiledCases:
+    """The tests in a project's folder.
+
+    Attributes:
+        project: The inputs of the project that they fit.
+    """
+
+    project: str
+    cases: tuple[Case, ...]
 
 
 def check_storage(project: ProjectSpec) -> None:
@@ -171,6 +185,31 @@ def load_project(
     refuse_unknown(env, project.asked)
     check_storage(project)
     return choose_engine(project, env, place=FileLocation(os.path.relpath(folder / PROJECT_FILE)))
+
+
+def load_cases(project: ProjectSpec, env: Mapping[str, str], *, cache: Path | None = None) -> tuple[Case, ...]:
+    """The tests in the project's ``tests`` folder, in order of files; from the cache if nothing changed.
+
+    Args:
+        project: Whose assets they test.
+        env: Variables for ``${…}``.
+        cache: As of `load_project`.
+
+    Raises:
+        SpecError: With every problem of every file.
+    """
+    compiled_cache = CompiledCache(cache, CompiledCases, of=(project.root, "tests")) if cache else None
+    cached = compiled_cache.load(env) if compiled_cache else None
+    if cached is not None and cached[0].project == project.inputs:
+        return cached[0].cases
+    from sparkassets.project.project_folder import compile_cases  # as above
+
+    trace = CompileTrace()
+    trace.variables.update(project.asked)
+    cases = compile_cases(project, trace, env=TracedVariables(env, trace))
+    if compiled_cache:
+        compiled_cache.keep(CompiledCases(project.inputs, cases), trace, env)
+    return cases
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sparkassets.core.patterns import FileSlot
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.spec.source import path_columns
+from sparkassets.core.spec.path_columns import path_columns
 from sparkassets.core.spec.source_views import source_pattern
 from sparkassets.core.suggestions import suggest_close
 from sparkassets.errors import RunError

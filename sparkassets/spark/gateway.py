@@ -18,8 +18,6 @@ from pathlib import Path
 from subprocess import Popen, TimeoutExpired
 from typing import TYPE_CHECKING, Any
 
-import psutil
-
 from sparkassets.ports import EngineLostError
 from sparkassets.processes import Process, read_start_time
 from sparkassets.spark.failures import is_out_of_reach
@@ -178,6 +176,8 @@ def find_jvms() -> Sequence[Process]:
 
     Spark's is a child of Python, or under ``spark-submit`` its parent.
     """
+    import psutil
+
     this_process = psutil.Process()
     jvms = []
     for process in [*this_process.children(recursive=True), *this_process.parents()]:

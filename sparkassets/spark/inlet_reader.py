@@ -13,7 +13,7 @@ from sparkassets.core.iterations import ROWS, iteration_folder
 from sparkassets.core.patterns import FileSlot, KnownTable, known_tables
 from sparkassets.core.runs import InletPin, TablePosition
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadChanges
-from sparkassets.core.spec.source import path_columns
+from sparkassets.core.spec.path_columns import path_columns
 from sparkassets.core.spec.source_views import TableSet
 from sparkassets.core.validations import RuleVerdict
 from sparkassets.delta.file_split import NewerRows, TableFiles, find_highest

@@ -19,7 +19,6 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import Final
-from xml.sax.saxutils import quoteattr
 
 from sparkassets.cache import cache_folder, used_files
 from sparkassets.core.phrases import listing
@@ -376,6 +375,8 @@ def _find_ivy_reason(output: str) -> str:
 
 def _make_delta_module(wanted: MavenCoordinates) -> str:
     """An Ivy module of Delta and the file system; other organisations' artifacts are in Spark's ``jars`` folder."""
+    from xml.sax.saxutils import quoteattr  # loads Python's client of HTTP, which no start with the jars needs
+
     organisation, name, version = map(quoteattr, _LOCAL_FILES_JAR)
     return f"""<ivy-module version="2.0">
   <info organisation="sparkassets" module="jars"/>
@@ -390,6 +391,8 @@ def _make_delta_module(wanted: MavenCoordinates) -> str:
 
 
 def _make_ivy_settings(repository: str) -> str:
+    from xml.sax.saxutils import quoteattr
+
     return f"""<ivysettings>
   <settings defaultResolver="maven"/>
   <resolvers><ibiblio name="maven" m2compatible="true" root={quoteattr(repository)}/></resolvers>

@@ -19,8 +19,8 @@ from sparkassets.core.redaction import redact
 from sparkassets.core.runs import InletPin, TablePosition
 from sparkassets.core.spec.code_bodies import PythonBody, SqlBody
 from sparkassets.core.spec.model import AssetSpec, ReadAfter, ReadChanges
+from sparkassets.core.spec.path_columns import path_columns
 from sparkassets.core.spec.project_spec import ProjectSpec
-from sparkassets.core.spec.source import path_columns
 from sparkassets.delta.features import maps_columns
 from sparkassets.delta.file_split import TableFiles, find_highest
 from sparkassets.delta.tables import is_table, load_table

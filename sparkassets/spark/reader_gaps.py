@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from sparkassets.core.patterns import FileSlot
 from sparkassets.core.phrases import escape_unwritable
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.spec.source import path_columns
+from sparkassets.core.spec.path_columns import path_columns
 from sparkassets.errors import RunError
 from sparkassets.spark import sqltext
 from sparkassets.spark.capabilities import capabilities_of

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from sparkassets.ports import RunOrder
 
 _RELATION = re.compile("\x00(\\d+)\x00")
+_ALL = re.compile(r"\ball\b", re.IGNORECASE)
+"""In every query with ``GROUP BY ALL``, and in few others."""
 
 
 class NamedRelation(Protocol):
@@ -71,8 +73,8 @@ def run_sql(
     """
     relations = TemplateRelations(order, inlets, context, partial(_make_partitions_frame, session), outlet=outlet)
     rendered = render_select(body, relations, double_quoted_names=partial(_has_double_quoted_names, session))
-    if not capabilities_of(session).groups_by_all:
-        from sparkassets.core.group_by_all import expand_group_by_all  # parsing takes a package that few sessions need
+    if _ALL.search(rendered) and not capabilities_of(session).groups_by_all:
+        from sparkassets.core.group_by_all import expand_group_by_all  # parsing takes a package that few queries need
 
         rendered = expand_group_by_all(rendered)
     query = _pass_frames(rendered.strip().rstrip(";"), relations.relations)

@@ -22,7 +22,6 @@ from sparkassets.errors import RunError, SparkAssetsError, SparkUnavailableError
 from sparkassets.ports import RunOrder
 from sparkassets.testing.given_rows import as_frame, frame_of
 from sparkassets.testing.results import CaseResult, describe_difference
-from sparkassets.testing.time_tests import run_times
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -59,6 +58,8 @@ def run_cases(
             if isinstance(case, RowCase):
                 yield _run_case(case, case.asset, partial(of_rows, case, number))
             else:
+                from sparkassets.testing.time_tests import run_times  # with the planner, which rows do not need
+
                 yield _run_case(case, "", partial(run_times, project, case))
 
 

@@ -77,6 +77,19 @@ def test_what_is_compiled_is_not_compiled_again(shop):
     assert {line: names & needless for line, names in found.items()} == {line: set() for line in found}
 
 
+def test_tests_that_were_read_are_not_read_again(shop):
+    (shop / "tests").mkdir()
+    (shop / "tests/revenue.yml").write_text("test: nothing comes\nsteps: [{at: 2025-01-05T06:00, runs: {}}]\n")
+    assert loaded("test", cwd=shop.parent) > {"pydantic", "yaml"}
+    assert not loaded("test", cwd=shop.parent) & {"pydantic", "yaml", "pyspark"}
+
+
+def test_what_computes_loads_nothing_that_compiles(tmp_path):
+    code = "import sys, sparkassets.spark.engine; print(sorted({'pydantic', 'yaml', 'sqlglot'} & {*sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
 def test_a_plan_loads_nothing_of_other_questions(shop):
     modules = ("explanation", "impact", "preview", "status")
     questions = {f"sparkassets.core.planner.explain.{name}" for name in modules}

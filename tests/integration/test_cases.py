@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from chispa import assert_df_equality
 
-from sparkassets.core.cases import read_cases
+from sparkassets.core.cases.reading import read_cases
 from sparkassets.core.spec.yaml_document import SourceFile
 from sparkassets.errors import InputError
 from sparkassets.project import load_project

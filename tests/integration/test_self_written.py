@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from sparkassets import Project, RunFailedError
-from sparkassets.core.cases import read_cases
+from sparkassets.core.cases.reading import read_cases
 from sparkassets.core.spec.yaml_document import SourceFile
 from sparkassets.testing.case_runner import run_cases
 from tests.integration import catalogs

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sparkassets.core import templating
 from sparkassets.errors import SpecError
-from sparkassets.project import load_project
+from sparkassets.project import load_cases, load_project
 from sparkassets.project import project_folder as heavy
 from sparkassets.project.cache import ReferencePickler, ReferenceUnpickler
 
@@ -384,3 +384,59 @@ def test_outlines_hold_no_value_of_the_environment(outlined):
     kept().unlink()
     assert loaded({"KEY": "hunter2"}) == first
     assert loaded({"KEY": "another"}).assets["fact"].body.template == sql.replace("${KEY}", "another")
+
+
+CASE = "test: ${NAME}\nasset: daily\npartition: 2025-01-01\ngiven: {flights: []}\nexpect: []\n"
+
+
+@pytest.fixture
+def cases(shop, monkeypatch):
+    """A function that loads the tests, and what of them was read."""
+    write("conf/tests/daily.yml", CASE)
+    read = []
+    compile_cases = heavy.compile_cases
+
+    def counting(project, trace, *, env):
+        read.append(project.name)
+        return compile_cases(project, trace, env=env)
+
+    monkeypatch.setattr(heavy, "compile_cases", counting)
+    return lambda env=None: load_cases(loaded(), {"NAME": "empty", **(env or {})}, cache=Path("cache")), read
+
+
+def test_tests_that_are_kept_equal_those_that_are_read(cases):
+    load, read = cases
+    first = load()
+    assert [each.name for each in first] == ["empty"]
+    assert load() == first == load_cases(loaded(), {"NAME": "empty"})
+    assert len(read) == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("conf/tests/daily.yml", CASE.replace("01-01", "01-02")),
+        ("conf/tests/deep/more.yml", CASE.replace("${NAME}", "more")),
+        ("conf/assets/flights.yml", FILES["conf/assets/flights.yml"] + "columns: {number: int}\n"),
+    ],
+)
+def test_a_change_of_a_test_or_of_what_it_tests_is_seen(cases, path, text):
+    load, read = cases
+    before = load()
+    write(path, text)
+    assert load() != before
+    assert len(read) == 2
+
+
+def test_a_test_is_refused_once_its_asset_is_gone(cases):
+    load, _ = cases
+    load()
+    for gone in ("daily.yml", "daily.sql", "fact.yml", "fact.sql", "model.yml"):
+        Path("conf/assets", gone).unlink()
+    with pytest.raises(SpecError, match="unknown asset 'daily'"):
+        load()
+
+
+def test_a_test_has_the_present_value_of_a_variable(cases):
+    load, _ = cases
+    assert [each.name for env in ({}, {"NAME": "other"}, {}) for each in load(env)] == ["empty", "other", "empty"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.core.cases import read_cases
+from sparkassets.core.cases.reading import read_cases
 from sparkassets.core.spec.yaml_document import SourceFile
 from sparkassets.testing.case_runner import run_cases
 from tests.builders import asset, project, source, timed

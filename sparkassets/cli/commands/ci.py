@@ -153,7 +153,7 @@ def _check(
     drop: bool,
 ) -> int:
     """Runs all steps, and fills the report; returns the exit code of the runs."""
-    from sparkassets.project.project_folder import load_cases
+    from sparkassets.project import load_cases
     from sparkassets.testing.case_runner import run_cases
 
     project = open_project(folder, tables=True)

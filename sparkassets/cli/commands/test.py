@@ -33,11 +33,12 @@ def command(folder: Path, names: tuple[str, ...], as_json: bool) -> int:
     given rows in Spark and write nothing; step tests check when assets run and need no Spark. The exit code is 1 if a
     test fails. With --json: {"tests": [{test, asset, file, line, outcome, message, seconds}]}.
     """
-    from sparkassets.project.project_folder import load_cases
+    from sparkassets.project import load_cases
     from sparkassets.testing.case_runner import run_cases
+    from sparkassets.wiring.host import find_cache_folder
 
     project = open_project(folder).spec
-    cases = _select_cases(load_cases(project, variables()), names, project)
+    cases = _select_cases(load_cases(project, variables(), cache=find_cache_folder()), names, project)
     results = []
     terminal = Terminal.from_stream(sys.stdout)
     for result in run_cases(project, cases):

@@ -26,7 +26,7 @@ def command(folder: Path, as_json: bool) -> int:
     Warnings point out what is valid but probably not intended; they leave the exit code at 0. With --json: {"problems":
     [{file, line, column, message, hint}], "warnings": [the same]}, and "help" with the section about problems.
     """
-    from sparkassets.project.project_folder import load_cases
+    from sparkassets.project import load_cases
 
     try:
         project = open_project(folder, tables=True).spec

@@ -81,6 +81,7 @@ class ProjectSpec:
         variables: Environment variables whose values are in the project; reports and records of failures show
             their names instead.
         asked: Variables that its files name, set or not, by which the cache detects a change.
+        inputs: Digest of its files, by which the cache knows what was made of the same project.
         profile: The active profile; empty where there is none.
         profiles: All that there are.
         secrets: By the names that `notify` and ``${NAME}`` in ``spark`` have for them.
@@ -109,6 +110,7 @@ class ProjectSpec:
     warnings: tuple[SpecProblem, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
     asked: frozenset[str] = frozenset()
+    inputs: str = ""
     profile: str = ""
     profiles: tuple[str, ...] = ()
     secrets: Mapping[str, SecretRef] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from sparkassets.core.patterns import PathPattern, PatternError
 from sparkassets.core.phrases import listing
 from sparkassets.core.source_formats import FORMATS, REGISTRY, FileFormat, build_registered_format
 from sparkassets.core.spec.asset_models import AssetFile
-from sparkassets.core.spec.model import AssetSpec, SourceSpec
+from sparkassets.core.spec.model import SourceSpec
 from sparkassets.core.spec.schedule_models import SegmentsMap
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.spec.time_bounds import fixed_seconds
@@ -162,18 +162,6 @@ def _check_table_source(at: DocumentPlace, keys: AssetFile, kind: str) -> None:
 def plain_text(value: str | float) -> str:
     """A value of YAML as the text that Spark's options and settings take."""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def path_columns(asset: AssetSpec) -> dict[str, str]:
-    """The columns of the fields in a source's path or name, with their types, time first; empty without fields."""
-    if asset.storage is None or asset.source is None or not asset.source.varies:
-        return {}
-    partitioning = asset.path_partitioning
-    pattern = PathPattern.parse(asset.storage.as_path, partitioning.segment_columns)
-    segments = {each.name: asset.column_types.get(each.name, "STRING") for each in pattern.segments}
-    if pattern.field is None or partitioning.time is None:
-        return segments
-    return {pattern.field.name: "DATE" if partitioning.time.has_dates else "TIMESTAMP", **segments}
 
 
 _STAND_IN = ("unnamed",)

@@ -6,13 +6,16 @@ A join with the known ones would leave out the rows of all others (docs/design/p
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
 from sparkassets.core.partitions import Dependency
 from sparkassets.core.phrases import listing
 from sparkassets.core.query_outline import NamedMember, QueryOutline
-from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.errors import TextFault
+
+if TYPE_CHECKING:
+    from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
 
 
 def find_segments_from_rows(draft: AssetDraft, inlets: Mapping[str, InletSpec], files: AssetFiles) -> tuple[str, ...]:

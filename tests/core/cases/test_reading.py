@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.core.cases import RowCase, TimeCase, read_cases
+from sparkassets.core.cases import RowCase, TimeCase
+from sparkassets.core.cases.reading import read_cases
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.spec.model import SourceSpec
 from sparkassets.core.spec.storage_location import StorageLocation

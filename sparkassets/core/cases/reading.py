@@ -1,16 +1,25 @@
-"""Tests of assets: what is given, what is expected, and how both are read from YAML."""
+"""Reads tests of assets from YAML, and refuses what does not fit their project."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import pairwise
 from posixpath import join, normpath
 from typing import Any, Final, Literal
 
 from yaml.nodes import MappingNode
 
+from sparkassets.core.cases import (
+    UNSAID,
+    Case,
+    CaseStep,
+    ExpectedOutcome,
+    GivenRows,
+    Row,
+    RowCase,
+    TimeCase,
+)
 from sparkassets.core.instants import from_unix, parse_instant
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.phrases import listing
@@ -18,116 +27,14 @@ from sparkassets.core.source_formats import FORMATS
 from sparkassets.core.spec import yaml_values
 from sparkassets.core.spec.case_files import CaseFile, ExpectMap, GivenMap, StepMap
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.path_columns import path_columns
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.shape_checks import check_shape
-from sparkassets.core.spec.source import path_columns
 from sparkassets.core.spec.sql_types import TypeNameError, check_type
 from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile, YamlDocument
 from sparkassets.core.spec.yaml_text import compose_documents
 from sparkassets.core.suggestions import did_you_mean
-from sparkassets.errors import FileLocation, InputError, SpecError, SpecProblem
-from sparkassets.frozen import frozen
-
-Row = Mapping[str, Any]
-"""Column to value, as YAML has it: dates and times are text."""
-
-
-@frozen
-class GivenRows:
-    """Given rows of one inlet, or of the asset's own table before the run.
-
-    Attributes:
-        columns: Type by column, in order, as far as they are known.
-        file: Absolute path of a file that holds the rows instead.
-        after: The watermark that the inlet is read from.
-    """
-
-    location: FileLocation
-    rows: Sequence[Row] = ()
-    columns: Mapping[str, str] = field(default_factory=dict)
-    file: str = ""
-    after: str | None = None
-
-
-@frozen
-class ExpectedOutcome:
-    """The expected outcome of a run.
-
-    Attributes:
-        tables: The expected rows of each table that is compared, by its asset.
-        error: Part of the expected error message; empty for a success.
-        withheld: The partitions that validations withhold.
-        only: Whether further columns are refused.
-        tolerance: How far numbers may be off.
-    """
-
-    tables: Mapping[str, Sequence[Row]] = field(default_factory=dict)
-    error: str = ""
-    withheld: PartitionSet | None = None
-    only: bool = False
-    tolerance: float = 0.0
-
-
-@frozen
-class RowCase:
-    """A test of the rows of one asset.
-
-    Attributes:
-        asset: The asset that runs.
-        partitions: The partitions that are computed.
-        at: What time it is; aware, UTC.
-        interval: The run's data interval, Unix seconds.
-        params: Parameters in place of the asset's own; None keeps its own.
-        given: Rows by inlet; under the asset's own name, the rows of its table before the run.
-    """
-
-    name: str
-    location: FileLocation
-    description: str
-    asset: str
-    partitions: PartitionSet
-    at: datetime
-    interval: tuple[int, int] | None
-    given: Mapping[str, GivenRows]
-    expected: ExpectedOutcome
-    params: Mapping[str, object] | None = None
-
-
-@frozen
-class CaseStep:
-    """A moment of a test of when assets run.
-
-    Attributes:
-        at: What time it is; aware, UTC.
-        events: Updates up to then, in the format of `events add --file`.
-        fails: The assets whose runs fail.
-        runs: All expected runs, by asset: partitions, a number of runs, or None for any; None checks nothing.
-        waits: Part of the expected reason for waiting, by asset.
-    """
-
-    location: FileLocation
-    at: datetime
-    events: Sequence[Mapping[str, Any]] = ()
-    fails: Sequence[str] = ()
-    runs: Mapping[str, PartitionSet | int | None] | None = None
-    waits: Mapping[str, str] = field(default_factory=dict)
-
-
-@frozen
-class TimeCase:
-    """A test of when assets run; computes nothing."""
-
-    name: str
-    location: FileLocation
-    description: str
-    steps: Sequence[CaseStep]
-
-
-Case = RowCase | TimeCase
-
-
-UNSAID: Final = datetime(2025, 1, 1, tzinfo=UTC)
-"""What time it is where nothing tells."""
+from sparkassets.errors import InputError, SpecError, SpecProblem
 
 
 def read_cases(
@@ -413,6 +320,3 @@ class _CaseReader:
 
 _HIDDEN: Final = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
 """Columns that changes have besides the table's."""
-
-
-__all__ = ["Case", "CaseStep", "ExpectedOutcome", "GivenRows", "RowCase", "TimeCase", "read_cases"]
