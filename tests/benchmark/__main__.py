@@ -33,7 +33,7 @@ SECTIONS: Final = {
         "bench_publish",
     ),
     "Reads": ("bench_reads", "bench_changes"),
-    "Starts and loops": ("bench_cli", "bench_start", "bench_warm", "bench_s3"),
+    "Starts and loops": ("bench_cli", "bench_start", "bench_tests", "bench_warm", "bench_s3"),
     "Planning and driving": ("bench_waves", "bench_planner", "bench_keys", "bench_timetables", "bench_drivers"),
     "Compiling": ("bench_compile",),
     "Looking at sources": ("bench_sources",),
