@@ -54,7 +54,7 @@ def add_path_fields(
     if not fields:
         return frame
     columns = frame.columns if schema is None else schema.names
-    other_columns = _name_other_columns(columns, fields)
+    other_columns = name_other_columns(columns, fields)
     slots = {file.slot for file in files}
     if len(slots) <= 1:
         literals = field_literals(slots.pop() if slots else None, asset)
@@ -84,11 +84,11 @@ def join_path_fields(
     fields = path_columns(asset)
     table = _make_field_table(session, [*map(str, range(len(files)))], files, asset)
     added = [sql.col(sqltext.name(name)).cast(kind.lower()).alias(name) for name, kind in fields.items()]
-    others = _name_other_columns(columns, fields)
+    others = name_other_columns(columns, fields)
     return linked.select(*others, PATH_COLUMN).join(sql.broadcast(table), PATH_COLUMN).select(*others, *added)
 
 
-def _name_other_columns(columns: Sequence[str], fields: Collection[str]) -> list[str]:
+def name_other_columns(columns: Sequence[str], fields: Collection[str]) -> list[str]:
     """The columns, as SQL, that no field of the path replaces."""
     replaced = {name.lower() for name in fields}
     return [sqltext.name(column) for column in columns if column.lower() not in replaced]

@@ -29,11 +29,12 @@ from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
 from sparkassets.spark import sqltext
 from sparkassets.spark.context import WatermarkBounds, make_context
-from sparkassets.spark.file_reader import group_by_glob, reader_options
+from sparkassets.spark.file_reader import group_by_glob, missing_column_error, reader_options
 from sparkassets.spark.inlet_reader import condition_above
-from sparkassets.spark.path_fields import field_literals
-from sparkassets.spark.pinned_files import PinnedFiles
+from sparkassets.spark.path_fields import field_literals, name_other_columns
+from sparkassets.spark.pinned_files import FoundFile, PinnedFiles
 from sparkassets.spark.predicates import partition_predicate
+from sparkassets.spark.reader_gaps import read_header_line
 from sparkassets.spark.schemas import column_type
 from sparkassets.spark.sql_template import TemplateRelations, insert_relations, render_body, render_select
 from sparkassets.spark.table_locations import location_of, path_of, table_sql
@@ -229,11 +230,14 @@ class _InletTexts:
         pinned.check(files)
         if not files:
             return _view_nothing(asset)
+        header = _find_header(asset, files[0])
+        if header is None and asset.column_types and asset.file_format.has_header(reader_options(asset)):
+            self.notes.append(f"only a session knows the columns of {asset.name}: the text may need Spark 4")
         statements, selects = list[str](), list[str]()
         for number, (pattern, slot) in enumerate(group_by_glob(files), 1):
             name = sqltext.name(f"{asset.name}_files_{number}")
-            statements.append(_create_file_view(name, asset, pattern))
-            selects.append(_select_files(name, asset, slot))
+            statements.append(_create_file_view(name, asset, pattern, header))
+            selects.append(_select_files(name, asset, slot, header))
         conditions = [] if asset.in_paths is None else self._conditions(asset, pin, asset.column_types)
         union = "\nUNION ALL\n".join(selects)
         rows = _filter(f"SELECT * FROM (\n{union}\n)", conditions) if conditions else union  # noqa: S608
@@ -310,21 +314,44 @@ def _literal(cell: tuple[str, Any], *, types: Mapping[str, str]) -> str:
     return sqltext.text(value) if kind == "string" else f"CAST({sqltext.text(value)} AS {kind})"
 
 
-def _create_file_view(name: str, asset: AssetSpec, pattern: str) -> str:
+def _find_header(asset: AssetSpec, file: FoundFile) -> list[str] | None:
+    """The columns that the header of a file names, which a run wants in all files; None where only Spark can tell.
+
+    Raises:
+        RunError: A declared column is not among them.
+    """
+    options = reader_options(asset)
+    separator = options.get("sep", ",")
+    if not asset.file_format.has_header(options) or len(separator) != 1:
+        return None
+    line = read_header_line(file.path.removeprefix("file://"), options)
+    names = [] if line is None else line.rstrip("\r\n").split(separator)
+    if not all(names) or not names or len({name.lower() for name in names}) < len(names):
+        return None  # Spark names columns without a name, and those of one name, in its own way
+    missing = [name for name in asset.column_types if name not in names and name not in path_columns(asset)]
+    if missing:
+        raise missing_column_error(missing, [file.path], asset=asset.name, header=lambda _: names)
+    return names
+
+
+def _create_file_view(name: str, asset: AssetSpec, pattern: str, header: Sequence[str] | None) -> str:
     """What creates the view of the files of a pattern, as Spark's reader has their rows."""
     file_format, fields = asset.file_format, path_columns(asset)
     options = reader_options(asset)
     declared = {column: kind for column, kind in asset.column_types.items() if column not in fields}
-    has_schema = file_format.columns != "own" and not file_format.has_header(options) and declared
+    if header is not None:
+        declared = {column: declared.get(column, "string") for column in header}
+    elif file_format.columns == "own" or file_format.has_header(options):
+        declared = {}
     schema = ", ".join(f"{sqltext.name(column)} {kind}" for column, kind in declared.items())
     settings = ", ".join(f"{_quote(key)} = {_quote(value)}" for key, value in {**options, "path": pattern}.items())
     return (
-        f"CREATE OR REPLACE TEMPORARY VIEW {name} {f'({schema}) ' if has_schema else ''}"
+        f"CREATE OR REPLACE TEMPORARY VIEW {name} {f'({schema}) ' if schema else ''}"
         f"USING {file_format.reader} OPTIONS ({settings})"
     )
 
 
-def _select_files(name: str, asset: AssetSpec, slot: FileSlot) -> str:
+def _select_files(name: str, asset: AssetSpec, slot: FileSlot, header: Sequence[str] | None) -> str:
     """The rows of a view of files with the declared types, and the fields of their paths."""
     file_format, fields = asset.file_format, path_columns(asset)
     literals = field_literals(slot, asset)
@@ -332,6 +359,8 @@ def _select_files(name: str, asset: AssetSpec, slot: FileSlot) -> str:
     declared = {column: kind for column, kind in asset.column_types.items() if column not in fields}
     if file_format.expressions:
         columns = [*file_format.expressions]
+    elif header is not None:
+        columns = name_other_columns(header, fields)
     elif file_format.has_header(reader_options(asset)) and declared:
         casts = [
             f"CAST({sqltext.name(column)} AS {kind}) AS {sqltext.name(column)}" for column, kind in declared.items()

@@ -117,7 +117,7 @@ def check_headers(
     """Columns by the line that holds them, or by the path of the file."""
     written: list[tuple[FoundFile, Sequence[str]]] = []
     for file, path in zip(files, format_paths(session, files, asset=asset.name), strict=True):
-        line = _read_header_line(path, options) or path
+        line = read_header_line(path, options) or path
         if line not in headers:
             headers[line] = reader.load(path).columns
         if headers[line]:
@@ -132,8 +132,8 @@ def check_headers(
     return len(written) == len(files)
 
 
-def _read_header_line(path: str, options: Mapping[str, str]) -> str | None:
-    """The first line of a local file, where it is surely the whole header; None where only the session can tell."""
+def read_header_line(path: str, options: Mapping[str, str]) -> str | None:
+    """The first line of a local file, where it is surely the whole header; None where only a session can tell."""
     if not _can_link(path, ending=".csv") or options.keys() - _PLAIN_OPTIONS:
         return None
     try:
@@ -141,7 +141,7 @@ def _read_header_line(path: str, options: Mapping[str, str]) -> str | None:
             line = file.readline(_MOST_BYTES).decode()
     except (OSError, UnicodeDecodeError):
         return None
-    return line if line.endswith("\n") and line.strip() and '"' not in line else None
+    return line if line.endswith("\n") and line.strip() and '"' not in line and line[0] != "\ufeff" else None
 
 
 def escape_pattern(path: str) -> str:

@@ -64,6 +64,14 @@ def test_days_of_csv_files_are_summed_and_recorded(shop):
     assert not project.plan().runs
 
 
+def test_the_text_of_a_run_reads_files_without_what_only_spark_4_knows(shop, spark):
+    write(shop, {"daily.yml": SHOP["daily.yml"].replace("GROUP BY ALL", "GROUP BY day, shop")})
+    (code,) = Project.load(shop).queries.render("daily", partition="2025-01-01").code
+    for statement in code.statements[1:]:  # a session of Sail that is opened here is in UTC already
+        frame = spark.sql(statement)
+    assert sorted(map(tuple, frame.collect())) == [(date(2025, 1, 1), "a", 3), (date(2025, 1, 1), "b", 5)]
+
+
 def test_texts_in_quotes_are_read_as_by_spark(shop):
     write(shop, {"landing/2025-01-01.csv": 'shop,amount\n"x\\"y",1\n"p""q",2\n'})
     with Project.load(shop) as project:

@@ -207,8 +207,10 @@ def copy_memory(
         raise RunError(f"what was remembered then is gone: there is no table at {memory.display_text}")
     present, rows = find_table(session, own_memory), read_rows(memory, session, named)
     if as_of is not None:  # each as old as it was then
+        from pyspark.sql import functions as sql
+
         then = f"timestamp_seconds({int(as_of.timestamp())})"
-        rows = rows.selectExpr(f"* EXCEPT ({AT})", f"{AT} + (current_timestamp() - {then}) AS {AT}")
+        rows = rows.withColumn(AT, sql.expr(f"{AT} + (current_timestamp() - {then})"))
     _overwrite(own_memory, rows, marker, exists=present is not None)
     return _find_committed_version(session, own_memory, marker, after=None if present is None else present.version)
 
