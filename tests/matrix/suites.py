@@ -32,7 +32,7 @@ SUITES: Final = (
         "readers",
         (
             *("pyspark==3.5.9", "delta-spark==3.3.3", "duckdb==1.4.4", "duckdb-ext-delta==1.4.4.20260205"),
-            *("setuptools<81", "pandas<3"),
+            *("delta-sharing==1.4.2", "setuptools<81", "pandas<3"),
         ),
         ("tests/integration/test_other_readers.py",),
     ),
