@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.patterns import FileSlot
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.spec.source import path_columns
+from sparkassets.core.spec.path_columns import path_columns
 from sparkassets.spark import predicates, sqltext
 from sparkassets.spark.pinned_files import FoundFile
 from sparkassets.spark.versions import from_arrow
