@@ -179,7 +179,7 @@ class _SchemaConflicts:
         """The columns of an inlet; None where these are not certain."""
         inlet, stored = self.context.asset(name), self._stored_columns(self.context.asset(name))
         if inlet.source is not None:
-            return stored or ((*inlet.columns, *inlet.partitioning.columns) if inlet.columns else None)
+            return stored or _declared_columns(inlet)
         returned = self._returned_columns(inlet) if self._runs_first(name) else None
         if not returned:
             return stored or None
@@ -203,6 +203,11 @@ class _SchemaConflicts:
     def _stored_columns(self, asset: AssetSpec) -> Sequence[str]:
         """The columns of a table as it is; empty where they are not known."""
         return (self.context.stored_columns(asset) if self.context.stored_columns is not None else None) or ()
+
+
+def _declared_columns(source: AssetSpec) -> Sequence[str] | None:
+    """The columns that a source is declared to have; None where it declares none."""
+    return (*source.columns, *source.partitioning.columns) if source.columns else None
 
 
 def _inlets_read_whole(asset: AssetSpec) -> list[str]:
