@@ -16,7 +16,7 @@ from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.partitions.segments import WHOLE
-from sparkassets.core.planner.batch import run_batches
+from sparkassets.core.planner.batch import instance_runs
 from sparkassets.core.planner.incremental_planner import IncrementalPlanner
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.planner.planner import make_plan
@@ -379,7 +379,7 @@ class History:
         left = PartitionSet.union(parts for items in state.partly.values() for _, parts in items)
         # Of very many what needs no answer is dropped by the next run of few; what is appended is not computed again
         # for a later update, which then waits for nobody.
-        told = run_batches.MOST_LISTED > 1 and not self.appends
+        told = instance_runs.MOST_LISTED > 1 and not self.appends
         assert not (told and self.partitioning.known_partitions.overlaps(left)), "answered, and asked still"
         if known != (WHOLE,):
             assert not any(WHOLE in segment for segment, _ in there.apart), "the whole of what has keys"
@@ -392,7 +392,7 @@ class History:
 def test_whatever_keys_come_and_go_each_known_one_is_there_once(random, steps, many):
     history = History(random)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_batches, "MOST_LISTED", 1 if many else 1000)
+        patch.setattr(instance_runs, "MOST_LISTED", 1 if many else 1000)
         lead(history, steps)
 
 

@@ -25,7 +25,7 @@ from sparkassets.core.runs import TIMETABLE, RunConsumption, RunRequest
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import replace
 
-_MOST_LISTED = 1000
+MOST_LISTED = 1000
 """Most partitions that a claim lists one by one as those that have still to answer its events."""
 PartitionsAndSlot = tuple[PartitionSet, int]
 """The partitions of one run, and its slot."""
@@ -49,7 +49,7 @@ def plan_instances(case: DecisionInput, progress: DecisionProgress, pending: Pen
         return replace(progress, waiting=(*waiting, *exclusive_waits), coming=coming)
     planned, slot_waits = assign_slots(asset, state, progress.partitions, slots)
     leaves_many = (
-        bool(planned) and asset.schedule.default and asset.partitioning.count(pending.due_partitions) > _MOST_LISTED
+        bool(planned) and asset.schedule.default and asset.partitioning.count(pending.due_partitions) > MOST_LISTED
     )
     runs = [
         _build_instance_run(
