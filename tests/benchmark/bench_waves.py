@@ -73,7 +73,7 @@ def main() -> None:
             "x",
             against=f"after {TICKS // 5:,} ticks, {early.size / 1e6:.0f} MB",
             goal=1.05,
-            limit="1: Python's objects and the C library's stay as many; deltalake keeps some of what it frees",
+            limit="1: no object of the driver is left behind; where the rest goes is not known",
             section="Memory",
         )
         record(f"a tick {name}: CPU", late.cpu / TICKS * 1000, "ms")
