@@ -70,12 +70,13 @@ def prepare(java: JavaRuntime, *, class_path: Sequence[Path], given_options: str
 
     Args:
         java: The Java that will run it.
-        class_path: Every jar of the driver; an archive holds for exactly these files.
+        class_path: All that the driver's class path names. An archive holds for exactly these files, and a JVM makes
+            none where one is a folder.
         given_options: The user's own JVM options; where they, or those of the environment, are about archives, they
             win: a JVM does not start with some pairs of such options.
     """
     all_options = " ".join([given_options, *(os.environ.get(name, "") for name in _OPTION_VARIABLES)])
-    if any(word in all_options for word in _ARCHIVE_WORDS):
+    if any(word in all_options for word in _ARCHIVE_WORDS) or not all(each.is_file() for each in class_path):
         return ClassArchive()
     folder = cache_folder() / "archive"
     ready = folder / f"{_make_archive_name(java, class_path)}.jsa"
@@ -273,7 +274,8 @@ def _configure_jvm(conf: dict[str, str], installed: Mapping[str, str], settings:
                 user_options = all_settings.get("spark.driver.extraJavaOptions", "") + all_settings.get(
                     _JVM_OPTIONS, ""
                 )
-                archive = prepare(java, class_path=[*jars, *jars_in(home / "jars")], given_options=user_options)
+                given = map(Path, conf["spark.driver.extraClassPath"].split(os.pathsep))
+                archive = prepare(java, class_path=[*given, *jars_in(home / "jars")], given_options=user_options)
     conf[_JVM_OPTIONS] = " ".join([*archive.options, *options, all_settings.get(_JVM_OPTIONS, "")]).strip()
     return archive
 

@@ -105,6 +105,10 @@ def test_nothing_is_written_where_the_jvm_has_ended_or_another_driver_was_quicke
     assert wanted.read_bytes() == b"of another"
 
 
+def test_none_is_wanted_of_a_class_path_with_a_folder(folder, jars):
+    assert start([*jars, jars[0].parent]) == ClassArchive()
+
+
 def test_none_is_wanted_where_the_cache_cannot_be_written_or_the_disk_is_nearly_full(folder, jars, monkeypatch):
     with monkeypatch.context() as full:
         full.setattr(session_settings.shutil, "disk_usage", lambda _: SimpleNamespace(free=2**20))

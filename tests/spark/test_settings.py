@@ -29,10 +29,11 @@ def configured(**given):
 
 
 def test_what_the_user_sets_wins_and_what_is_ours_is_not_passed_on(tmp_path):
+    (tmp_path / "mine.jar").touch()
     conf, archive = configured(
         spark__ui__enabled="true",
         spark__driver__extraJavaOptions="-Dmine=1",
-        spark__driver__extraClassPath="/mine.jar",
+        spark__driver__extraClassPath=f"{tmp_path}/mine.jar",
         spark__sql__extensions="my.Extension",
         sparkassets__small_data="true",
     )
@@ -40,7 +41,7 @@ def test_what_the_user_sets_wins_and_what_is_ours_is_not_passed_on(tmp_path):
     assert conf["spark.ui.enabled"] == "true"
     assert conf["spark.sql.shuffle.partitions"] == "2"
     assert conf["spark.driver.extraJavaOptions"] == "-Dmine=1"
-    assert conf["spark.driver.extraClassPath"] == f"/mine.jar:{tmp_path}/delta-spark_2.13-1.jar"
+    assert conf["spark.driver.extraClassPath"] == f"{tmp_path}/mine.jar:{tmp_path}/delta-spark_2.13-1.jar"
     assert conf["spark.sql.extensions"] == "my.Extension,io.delta.sql.DeltaSparkSessionExtension"
     assert archive.wanted is not None
     assert "-XX:TieredStopAtLevel=1" in conf["spark.driver.defaultJavaOptions"]
