@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from sparkassets.core.phrases import quote_http_answers
 from sparkassets.errors import FileLocation, RunError, SparkAssetsError
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)?)\]")
@@ -154,7 +155,8 @@ def describe_header_difference(found: Sequence[str], wanted: Sequence[str]) -> s
 
 def _strip_machine_parts(line: str) -> str:
     """A line of a message without parts that only machines read."""
-    return _OBJECT.sub(r"\1", _TEMPORARY_VIEW.sub("", _TAIL.sub("", _JAVA_CLASS.sub("", line)))).strip()
+    text = _OBJECT.sub(r"\1", _TEMPORARY_VIEW.sub("", _TAIL.sub("", _JAVA_CLASS.sub("", line))))
+    return quote_http_answers(text).strip()
 
 
 def _describe_worker_error(message: str) -> str:

@@ -38,6 +38,8 @@ MOST_FENCES = 64
 """A table with more commits than this is assumed to hold more than fences."""
 MISSING_TABLE: Final = ("TABLE_OR_VIEW_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE")
 NO_SCHEMA: Final = ("SCHEMA_NOT_FOUND", "NO_SUCH_CATALOG", "CATALOG_NOT_FOUND")
+_NO_SUCH_CATALOG: Final = "REQUIRES_SINGLE_PART_NAMESPACE"
+"""What Spark's own catalog says of a name whose first part is that of no catalog."""
 _VIEW_CONDITIONS: Final = ("EXPECT_TABLE_NOT_VIEW", "DELTA_CANNOT_DESCRIBE_VIEW_HISTORY")
 _SELF_FILLING: Final = {"identityColumns": "identity columns", "generatedColumns": "generated columns"}
 """Self-filling columns that a table may have, by the feature of its protocol."""
@@ -316,6 +318,10 @@ def _raise_unless_missing(error: Exception, session: SparkSession, location: Sto
     if condition in NO_SCHEMA:
         hint = f"CREATE SCHEMA {'.'.join(location.table[:-1])}, or correct the name"
         raise SourceError(f"the schema of {name} does not exist: {first_line(error)}", hint=hint) from error
+    if condition == _NO_SUCH_CATALOG:
+        catalog = location.table[0]
+        hint = f"set spark.sql.catalog.{catalog} and what it needs under `spark`, or correct the name"
+        raise SourceError(f"the session has no catalog '{catalog}', where {name} should be", hint=hint) from error
     if condition.startswith(_VIEW_CONDITIONS):
         raise NoTableError(f"{name} is a view, not a Delta table") from error
     kind = _find_provider(session, location)

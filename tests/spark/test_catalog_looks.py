@@ -1,8 +1,11 @@
-"""How often a session is asked what a table of a catalog is."""
+"""How often a session is asked what a table of a catalog is, and what it says of one that it cannot reach."""
 
 from __future__ import annotations
 
+import pytest
+
 from sparkassets.core.spec.storage_location import StorageLocation
+from sparkassets.errors import SourceError
 from sparkassets.spark.open_tables import find_catalog_table
 
 SALES, ITEMS = (StorageLocation.of_table(("shop", name)) for name in ("sales", "items"))
@@ -71,3 +74,15 @@ def test_another_session_asks_for_itself():
     for session in (Session(sales=[10]), Session(sales=[10])):
         assert find_catalog_table(session, SALES).version == 0
         assert session.details() == 1
+
+
+class Lost:
+    """A session that knows no catalogs."""
+
+    def sql(self, statement: str):
+        raise ValueError(f"[REQUIRES_SINGLE_PART_NAMESPACE] spark_catalog requires one part: {statement}")
+
+
+def test_a_catalog_that_the_session_does_not_know_is_named():
+    with pytest.raises(SourceError, match=r"the session has no catalog 'main', where main\.gold\.sales should be"):
+        find_catalog_table(Lost(), StorageLocation.of_table(("main", "gold", "sales")))

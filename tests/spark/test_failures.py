@@ -49,6 +49,10 @@ CONFLICT = (
             "[DELTA_INVALID_CHARACTERS] Found invalid character(s) in your schema. Invalid column names: a b.",
         ),
         ("The org.delta.sources.DeltaDataSource@f2bb339 lacks `i`.", "The DeltaDataSource lacks `i`."),
+        (
+            'java.io.IOException: No table a (HTTP 401): {"message":"Invalid token."}',
+            "No table a (HTTP 401): Invalid token.",
+        ),
         ("", "Exception"),
     ],
 )
