@@ -28,6 +28,10 @@ CORE_TESTS := $(wildcard tests/architecture tests/core tests/authoring tests/mod
 # The last source that MinIO published.
 MINIO := v0.0.0-20260212201848-7aac2a2c5b7c
 
+# In UNITY, a checkout of Unity Catalog's source: the last of what is built there, and what builds it.
+CONNECTOR := connectors/spark/target/scala-2.13/classpath
+SBT := build/sbt
+
 # Of those with Spark each has a session of its own, which waits for much of its time.
 TWO_PROCESSES := --numprocesses 2
 
@@ -39,7 +43,7 @@ help:
 	@echo 'make check    lint, and for a minute the tests nearest to what changed since main (SINCE=main)'
 	@echo 'make test     tests without Spark, lint, tests with Sail, tests with Spark'
 	@echo 'make matrix   the tests of the main path on each version of Spark, or on one: SPARK=3.5; with Airflow: ONLY=airflow'
-	@echo 'make servers  S3 on MinIO, which Go builds, Hive on PostgreSQL, a standalone cluster: killed drivers, lost answers, a busy store'
+	@echo 'make servers  S3 on MinIO, which Go builds, Hive on PostgreSQL, a standalone cluster, Unity Catalog (UNITY=<checkout of v0.6.0>): killed drivers, lost answers, a busy store'
 	@echo 'make deep     what is random, fifty times as long and elsewhere; what takes long, more variants; on Spark what `make test` has on Sail alone'
 	@echo 'make crash    drivers killed at every moment of a run, of which `make test` takes a sample'
 	@echo 'make model    the protocol of a run, its right rules and its wrong ones, in every state it can come to'
@@ -118,13 +122,18 @@ lint: .venv/.ready
 measure: .venv/.ready
 	@.venv/bin/python -m tests.architecture.measures
 
-servers: java .venv/.ready .servers/minio
-	@SPARKASSETS_MINIO=$(CURDIR)/.servers/minio .venv/bin/python -m pytest -p no:randomly -m 'deep or not deep' tests/servers \
+servers: java .venv/.ready .servers/minio $(if $(UNITY),$(UNITY)/$(CONNECTOR))
+	@SPARKASSETS_MINIO=$(CURDIR)/.servers/minio SPARKASSETS_UNITY=$(abspath $(UNITY)) \
+		.venv/bin/python -m pytest -p no:randomly -m 'deep or not deep' tests/servers \
 		$(patsubst %,tests/integration/test_%.py,s3 faults_on_s3 requests_on_s3 report_on_s3)
 
 .servers/minio:
 	@echo '== MinIO, built by Go'
 	@GOBIN=$(CURDIR)/.servers go install github.com/minio/minio@$(MINIO)
+
+%/$(CONNECTOR):
+	@echo '== Unity Catalog, built by sbt in its checkout'
+	@cd $* && $(SBT) -DsparkVersion=4.2 -DskipDeltaSpark=true server/package spark/package
 
 bench: java .venv/.ready
 	@.venv/bin/python -m tests.benchmark

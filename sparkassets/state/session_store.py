@@ -29,6 +29,12 @@ _FEWEST_TO_MERGE: Final = 32
 """Fewer files than this are not merged, however short the journal is."""
 _VACUUM_EVERY: Final = 1_000
 """Commits between two vacuums: a session is slow at listing files."""
+_PATH_PROPERTIES: Final = {
+    "delta.enableDeletionVectors": "false",
+    "delta.enableRowTracking": "false",
+    "delta.checkpointPolicy": "classic",
+}
+"""Without features that some platforms turn on for new tables: a state at a path is also read without Spark."""
 _UNSAFE_SCHEMES: Final = {
     "file": "on a local disk Spark's commits are safe in only one JVM",
     "s3a": "on S3 Spark's commits are safe from only one driver at a time",
@@ -40,7 +46,8 @@ class SessionStore:
     """`ports.JournalStore` in tables ``journal``, ``watermarks`` and ``base`` of a schema, or in folders of a path.
 
     Safe for threads. Safe for any number of drivers where the storage can create a log entry only if it is missing
-    (put-if-absent); elsewhere two drivers overwrite each other's commits, and creating the state warns of it.
+    (put-if-absent), or a catalog orders the commits; elsewhere two drivers overwrite each other's, and creating the
+    state warns of it.
 
     Args:
         session: Returns the session; not called before the state is needed.
@@ -224,7 +231,13 @@ class SessionStore:
     def _table(self, name: str, app_id: str, columns: Columns, repair: str | None = None) -> SessionTable:
         sql, display_name = self._name(name)
         return SessionTable(
-            self._session, sql, display_name=display_name, app_id=app_id, columns=columns, repair=repair
+            self._session,
+            sql,
+            display_name=display_name,
+            app_id=app_id,
+            columns=columns,
+            properties={} if self._schema else _PATH_PROPERTIES,
+            repair=repair,
         )
 
     def _name(self, table: str) -> tuple[str, str]:
@@ -244,9 +257,9 @@ class SessionStore:
             self._journal.execute(f"CREATE SCHEMA IF NOT EXISTS {name}")
 
     def _warn_of_unsafe_commits(self) -> None:
-        """Warns if the storage has no put-if-absent, so that two drivers could overwrite each other's commits."""
+        """Warns if neither the storage nor a catalog keeps two drivers from overwriting each other's commits."""
         scheme = self._journal.location.partition(":")[0].lower()
-        if scheme in _UNSAFE_SCHEMES:
+        if scheme in _UNSAFE_SCHEMES and not self._journal.is_catalog_managed:
             text = f"the state {self._display_name} is in {self._journal.location}: {_UNSAFE_SCHEMES[scheme]}; "
             warnings.warn(f"{text}run one driver at a time, or give `state` a path", RuntimeWarning, stacklevel=2)
 

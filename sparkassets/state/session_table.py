@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.core.journal.rows import FORMAT, JournalRow, SnapshotRow
+from sparkassets.core.phrases import quote_http_answers
 from sparkassets.core.redaction import redact
 from sparkassets.core.table_names import quote_table_name
 from sparkassets.errors import StateError
@@ -122,10 +123,6 @@ _PROPERTIES: Final = {
     "delta.deletedFileRetentionDuration": "interval 1 hours",
     "delta.logRetentionDuration": "interval 2 days",
     "delta.dataSkippingStatsColumns": "seq",
-    # features that some platforms turn on for new tables, and that not every reader of Delta supports
-    "delta.enableDeletionVectors": "false",
-    "delta.enableRowTracking": "false",
-    "delta.checkpointPolicy": "classic",
 }
 
 
@@ -150,6 +147,7 @@ class SessionTable:
         session: Returns the session.
         name: The table's name, quoted for SQL.
         app_id: The transaction id whose version is the number.
+        properties: What a new table gets beside what every table of the state gets.
         repair: What to do when the table is damaged; None advises to restore a backup.
     """
 
@@ -161,6 +159,7 @@ class SessionTable:
         display_name: str,
         app_id: str,
         columns: Columns,
+        properties: Mapping[str, str],
         repair: str | None = None,
     ) -> None:
         self.display_name = display_name
@@ -168,6 +167,7 @@ class SessionTable:
         self._name = name
         self._app_id = app_id
         self._columns = columns
+        self._properties = properties
         self._repair = repair
         self._detail: Any = None
 
@@ -209,6 +209,11 @@ class SessionTable:
     def location(self) -> str:
         """The URI of the table's folder."""
         return str(self._table_detail["location"])
+
+    @property
+    def is_catalog_managed(self) -> bool:
+        """Whether the table's catalog orders its commits, as Unity Catalog does for tables that it manages."""
+        return "catalogManaged" in (self._table_detail["tableFeatures"] or ())
 
     def count_files(self) -> int:
         """The number of live files now."""
@@ -269,7 +274,7 @@ class SessionTable:
         Raises:
             StateError: It cannot be created.
         """
-        all_properties = {refusals.FORMAT_PROPERTY: str(FORMAT), **_PROPERTIES, **properties}
+        all_properties = {refusals.FORMAT_PROPERTY: str(FORMAT), **_PROPERTIES, **self._properties, **properties}
         literals = ", ".join(f"{_text_literal(key)} = {_text_literal(value)}" for key, value in all_properties.items())
         columns = column_definitions(self._columns)
         query = f"CREATE TABLE IF NOT EXISTS {self._name} ({columns}) USING delta TBLPROPERTIES ({literals})"
@@ -343,7 +348,7 @@ class SessionTable:
         self.execute(f"VACUUM {self._name}")
 
     def execute(self, statement: str) -> None:
-        """Runs a statement that changes the state; gives up if another commit overtakes it.
+        """Runs a statement that changes the state; gives up if another commit overtakes it or the catalog does it.
 
         Raises:
             StateError: It failed.
@@ -351,7 +356,8 @@ class SessionTable:
         try:
             self._session().sql(statement).collect()
         except Exception as error:
-            if not _has_condition(error, _CONFLICT_CONDITIONS):
+            # a catalog that manages its tables merges and removes their files itself
+            if not _has_condition(error, (*_CONFLICT_CONDITIONS, "DELTA_UNSUPPORTED_CATALOG_MANAGED_TABLE_OPERATION")):
                 raise self._unwritable_error(error) from error
 
     @property
@@ -426,7 +432,7 @@ class _SparkMessage(Exception):  # noqa: N818  it is never raised: what a refusa
 
     def __init__(self, error: BaseException) -> None:
         text = _JVM_CALL_PREFIX.sub("", str(getattr(error, "_desc", None) or error).strip()).partition("\n")[0]
-        super().__init__(redact(text.partition(" SQLSTATE: ")[0]) or type(error).__name__)
+        super().__init__(redact(quote_http_answers(text.partition(" SQLSTATE: ")[0])) or type(error).__name__)
 
 
 def _has_condition(error: BaseException, conditions: Sequence[str]) -> bool:

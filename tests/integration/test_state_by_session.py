@@ -128,6 +128,24 @@ def test_what_merges_files_is_no_commit_of_the_journal(spark, tmp_path, monkeypa
     assert [each.seq for each in DeltaStore(path).read_history()] == [1, 2, 3]
 
 
+class ManagedTables:
+    """A session whose catalog merges and removes the files of its tables itself."""
+
+    def __init__(self, spark):
+        self.spark = spark
+
+    def sql(self, statement: str):
+        if statement.startswith(("OPTIMIZE", "VACUUM")):
+            raise ValueError("[DELTA_UNSUPPORTED_CATALOG_MANAGED_TABLE_OPERATION] it is blocked by the catalog")
+        return self.spark.sql(statement)
+
+
+def test_files_that_a_catalog_merges_are_left_to_it(spark, schema):
+    store = SessionStore(lambda: ManagedTables(spark), schema=schema)
+    store.create(project="p")
+    store.maintain(fully=True)
+
+
 def test_a_place_that_no_one_reaches(spark):
     store = SessionStore(lambda: spark, uri="s3x://lake/state")
     with pytest.raises(StateError, match=r'the state s3x://lake/state/journal cannot be reached: .*scheme "s3x"'):
@@ -145,6 +163,9 @@ def test_a_project_whose_state_is_in_a_catalog(spark, schema, tmp_path, monkeypa
     project = Project.load(tmp_path)
     assert not project.plan(at="2025-03-21T07:00:00Z").runs
     assert [(run.asset, run.status) for run in project.history.runs()] == [("one", "success")]
-    assert spark.table(".".join((*schema, "journal"))).filter("kind = 'success'").count() == 1
+    journal = ".".join((*schema, "journal"))
+    assert spark.table(journal).filter("kind = 'success'").count() == 1
+    properties = {row["key"] for row in spark.sql(f"SHOW TBLPROPERTIES {journal}").collect()}
+    assert "delta.checkpointPolicy" not in properties  # a catalog that manages tables wants its own
     project.close()
     assert spark.range(1).count() == 1  # it is not theirs to stop
