@@ -181,7 +181,7 @@ class _ValueReader:
     def _replace_variables(self, node: ScalarNode, value: str, key: str, secrets: Mapping[str, str]) -> object:
         text, unresolved = substitute_variables(value, environment=VariableLookup(self.environment, secrets))
         if text != value:
-            names = {*variables_in(value)} & self.environment.keys() - secrets.keys()
+            names = [name for name in variables_in(value) if name in self.environment and name not in secrets]
             self.document.variables |= {name: self.environment[name] for name in names}
         for each in unresolved:
             self.document.failed.add(key)
