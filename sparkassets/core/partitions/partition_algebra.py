@@ -8,10 +8,11 @@ from functools import lru_cache
 
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions.chunks import Row, Slot, iterate_chunks, iterate_slots
+from sparkassets.core.partitions.common_ends import count_common_ends
 from sparkassets.core.partitions.dimensions import PartitionDimensions
 from sparkassets.core.partitions.partition_set import EVERYTHING, NOTHING, PartitionSet, union_by_dimensions
 from sparkassets.core.partitions.range_set import RangeSet, apply_open_ended
-from sparkassets.core.partitions.segment_functions import MANY, Segment, constant_on, count_common_ends, memoize_large
+from sparkassets.core.partitions.segment_functions import MANY, Segment, constant_on, memoize_large
 from sparkassets.core.partitions.segments import SegmentPartition, segment_tuples
 from sparkassets.core.partitions.time_partition import TimePartition
 from sparkassets.frozen import frozen

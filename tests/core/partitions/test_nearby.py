@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.partitions import PartitionSet, RangeSet
+from sparkassets.core.partitions.common_ends import count_common_ends
 from sparkassets.core.partitions.segment_functions import (
     DistinctValues,
     IncrementalAnswers,
     OneSidedRule,
     combine_values,
-    count_common_ends,
     differing_span,
     map_values,
 )

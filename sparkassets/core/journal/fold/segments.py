@@ -19,8 +19,9 @@ from sparkassets.core.journal.fold_specs import FoldInlet, FoldSpec
 from sparkassets.core.journal.known_segments import add_keys, contains_key, remove_keys
 from sparkassets.core.journal.state import AssetState, EventRef
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet, SegmentPartition, StampedPartitions
+from sparkassets.core.partitions.common_ends import count_common_ends
 from sparkassets.core.partitions.partition_set import union_by_segment
-from sparkassets.core.partitions.segment_functions import Segment, count_common_ends
+from sparkassets.core.partitions.segment_functions import Segment
 from sparkassets.core.partitions.segments import WHOLE
 from sparkassets.frozen import replace
 
