@@ -18,7 +18,7 @@ made = $(shell test -x $(1)/bin/python || echo always)
 
 # Tests that hold for Spark and for Sail alike; those of tests/sail are of Sail alone. What has the mark `alike` is no
 # matter of the engine: at each change Sail runs it, Spark in `make deep`.
-SAIL_TESTS := $(sort tests/sail tests/e2e/test_demo.py $(shell grep -rlE --include 'test_*.py' 'mark\.alike' tests) \
+SAIL_TESTS = $(sort tests/sail tests/e2e/test_demo.py $(shell grep -rlE --include 'test_*.py' 'mark\.alike' tests) \
 	$(patsubst %,tests/integration/test_%.py,branches cases dbt_import examples functions histories outlets \
 	outlets_published publish reads registered_writes target_contract upsert_contract upserts validations withholding writes))
 
