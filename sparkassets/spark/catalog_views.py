@@ -30,6 +30,8 @@ _VERSION_PROPERTY: Final = "sparkassets.version"
 """The property of a view that says as of which version of its table it has that table's columns."""
 _NO_VIEWS: Final = "does not support views"
 """Part of Spark's message about a catalog that has no views."""
+_SCHEMA_NOT_FOUND: Final = "SCHEMA_NOT_FOUND"
+"""Part of what Unity Catalog's server answers about a schema that is not there."""
 
 
 def update_views(session: SparkSession, views: BranchViews) -> list[str]:
@@ -66,14 +68,23 @@ class _SchemaViews:
         if present is None and not wanted:
             return []
         if present is None:
-            mark = _format_properties({BRANCH_PROPERTY: self.views.mark})
-            self._execute(f"CREATE SCHEMA IF NOT EXISTS {quote_table_name(self.schema)} WITH DBPROPERTIES {mark}")
-            present = set()
+            return self._create_schema(wanted)
         self._drop_views(present.difference(map(str.lower, wanted)))
         if not wanted:
             self._drop_schema()
         problems = [self._show(name, shown, exists=name.lower() in present) for name, shown in wanted.items()]
         return list(filter(None, problems))
+
+    def _create_schema(self, wanted: Mapping[str, ShownTable]) -> list[str]:
+        """Makes the schema and these views in it; takes it back where only the first view shows that there are none."""
+        schema, mark = quote_table_name(self.schema), _format_properties({BRANCH_PROPERTY: self.views.mark})
+        self._execute(f"CREATE SCHEMA IF NOT EXISTS {schema} WITH DBPROPERTIES {mark}")
+        try:
+            return list(filter(None, (self._show(name, shown, exists=False) for name, shown in wanted.items())))
+        except Exception as error:
+            if error_mentions(error, _NO_VIEWS):
+                self._execute(f"DROP SCHEMA IF EXISTS {schema}")  # only an empty one
+            raise
 
     def _drop_views(self, names: Collection[str]) -> None:
         """Drops the branch's views of these names."""
@@ -97,7 +108,9 @@ class _SchemaViews:
             else:
                 made = _format_properties({BRANCH_PROPERTY: self.views.mark, **version})
                 self._execute(f"CREATE VIEW IF NOT EXISTS {view} TBLPROPERTIES {made} AS {rows}")
-        except Exception as error:  # noqa: BLE001  such as a table that was dropped; others may have views
+        except Exception as error:  # such as of a table that was dropped; others may have views
+            if error_mentions(error, _NO_VIEWS):
+                raise
             problem = f"the view {format_table_name((*self.schema, name))}: {first_line(error)}"
         properties = self._read_properties(name)
         if properties.get(BRANCH_PROPERTY) != self.views.mark:
@@ -115,7 +128,7 @@ class _SchemaViews:
             if any(f"({BRANCH_PROPERTY},{self.views.mark})" in str(row[1]) for row in rows):
                 self._execute(f"DROP SCHEMA {schema}")
         except Exception as error:
-            if error_condition(error) not in (*NO_SCHEMA, "SCHEMA_NOT_EMPTY"):
+            if error_condition(error) != "SCHEMA_NOT_EMPTY" and not _lacks_schema(error):
                 raise
 
     def _list_views(self) -> set[str] | None:
@@ -123,7 +136,7 @@ class _SchemaViews:
         try:
             rows = self._execute(f"SHOW VIEWS IN {quote_table_name(self.schema)}")
         except Exception as error:
-            if error_condition(error) in NO_SCHEMA:
+            if _lacks_schema(error):
                 return None
             raise
         return {row["viewName"].lower() for row in rows if not row["isTemporary"]}
@@ -144,6 +157,11 @@ class _SchemaViews:
     def _execute(self, statement: str) -> Sequence[Row]:
         rows: list[Row] = self.session.sql(statement).collect()
         return rows
+
+
+def _lacks_schema(error: Exception) -> bool:
+    """Whether Spark or the server of a catalog says that there is no such schema."""
+    return error_condition(error) in NO_SCHEMA or error_mentions(error, _SCHEMA_NOT_FOUND)
 
 
 def _format_properties(properties: Mapping[str, str]) -> str:
