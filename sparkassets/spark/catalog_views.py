@@ -68,23 +68,14 @@ class _SchemaViews:
         if present is None and not wanted:
             return []
         if present is None:
-            return self._create_schema(wanted)
+            mark = _format_properties({BRANCH_PROPERTY: self.views.mark})
+            self._execute(f"CREATE SCHEMA IF NOT EXISTS {quote_table_name(self.schema)} WITH DBPROPERTIES {mark}")
+            present = set()
         self._drop_views(present.difference(map(str.lower, wanted)))
         if not wanted:
             self._drop_schema()
         problems = [self._show(name, shown, exists=name.lower() in present) for name, shown in wanted.items()]
         return list(filter(None, problems))
-
-    def _create_schema(self, wanted: Mapping[str, ShownTable]) -> list[str]:
-        """Makes the schema and these views in it; takes it back where only the first view shows that there are none."""
-        schema, mark = quote_table_name(self.schema), _format_properties({BRANCH_PROPERTY: self.views.mark})
-        self._execute(f"CREATE SCHEMA IF NOT EXISTS {schema} WITH DBPROPERTIES {mark}")
-        try:
-            return list(filter(None, (self._show(name, shown, exists=False) for name, shown in wanted.items())))
-        except Exception as error:
-            if error_mentions(error, _NO_VIEWS):
-                self._execute(f"DROP SCHEMA IF EXISTS {schema}")  # only an empty one
-            raise
 
     def _drop_views(self, names: Collection[str]) -> None:
         """Drops the branch's views of these names."""
@@ -108,9 +99,7 @@ class _SchemaViews:
             else:
                 made = _format_properties({BRANCH_PROPERTY: self.views.mark, **version})
                 self._execute(f"CREATE VIEW IF NOT EXISTS {view} TBLPROPERTIES {made} AS {rows}")
-        except Exception as error:  # such as of a table that was dropped; others may have views
-            if error_mentions(error, _NO_VIEWS):
-                raise
+        except Exception as error:  # noqa: BLE001  such as a table that was dropped; others may have views
             problem = f"the view {format_table_name((*self.schema, name))}: {first_line(error)}"
         properties = self._read_properties(name)
         if properties.get(BRANCH_PROPERTY) != self.views.mark:

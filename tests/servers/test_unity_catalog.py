@@ -184,7 +184,7 @@ def test_a_branch_is_promoted(shop_on_disk: Shop) -> None:
     assets = shop.home / "conf" / "assets.yml"
     assets.write_text(assets.read_text().replace("day, sum(amount)", "day, 100 * sum(amount)"))
     assert {run["asset"] for run in shop.run("--branch", "cents")} == {"daily", "total"}
-    shown = called("show", "daily", "--branch", "cents", cwd=shop.home)  # the connector has no views
+    shown = called("show", "daily", "--branch", "cents", cwd=shop.home)  # no view of a table by path
     assert "1500" in shown.stdout, shown.stdout + shown.stderr
     assert shop.rows("daily", "amount") == [("15",)]
     promoted = called("promote", "cents", cwd=shop.home)
