@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -104,30 +103,6 @@ def escape_invisible(text: str) -> str:
     'inv\\u202eoices\\u200b'
     """
     return text if text.isascii() else re.sub(_UNSEEN, lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-_HTTP_ANSWER: Final = re.compile(r" \(HTTP (?P<status>\d+)\): (?P<body>\{.*\}|null)")
-
-
-def quote_http_answers(text: str) -> str:
-    """The text, in which only its message is left of a catalog server's answer.
-
-    >>> quote_http_answers('cannot load a (HTTP 401): {"code":"UNAUTHENTICATED","message":"Invalid token."}')
-    'cannot load a (HTTP 401): Invalid token.'
-    >>> quote_http_answers("cannot load a (HTTP 0): null")
-    'cannot load a: the server of the catalog does not answer'
-    """
-
-    def quote(answer: re.Match[str]) -> str:
-        if answer["status"] == "0":
-            return ": the server of the catalog does not answer"
-        try:
-            message = json.loads(answer["body"])["message"]
-        except (ValueError, KeyError, TypeError):
-            return answer[0]
-        return f" (HTTP {answer['status']}): {message}"
-
-    return _HTTP_ANSWER.sub(quote, text)
 
 
 _POWERS: Final = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from sparkassets.core.phrases import quote_http_answers
+from sparkassets.core.http_answers import quote_http_answers
 from sparkassets.errors import FileLocation, RunError, SparkAssetsError
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)?)\]")

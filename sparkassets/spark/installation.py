@@ -176,7 +176,7 @@ def find_java() -> JavaRuntime:
         SparkUnavailableError: There is none, or the installed Spark does not run on it.
     """
     spark, supported = _find_supported_javas()
-    needed = f"{spark} needs Java {listing(list(map(str, supported)))}"
+    needed = f"{spark} needs Java {listing(map(str, supported))}"
     home = os.environ.get("JAVA_HOME")
     found = shutil.which(str(Path(home, "bin", "java")) if home else "java")
     if found is None:

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from sparkassets.core.http_answers import quote_http_answers
 from sparkassets.core.journal.rows import FORMAT, JournalRow, SnapshotRow
-from sparkassets.core.phrases import quote_http_answers
 from sparkassets.core.redaction import redact
 from sparkassets.core.table_names import quote_table_name
 from sparkassets.errors import StateError

@@ -36,7 +36,7 @@ class LogEnd:
         """Whether the log has the commit and none after it, and no data file is lost."""
         log = DeltaLog(self.table)
         try:
-            is_newest = log.read_content(self.version) == self.content and log.read_content(self.version + 1) is None
+            is_newest = log.ends_at(self.version) and log.read_content(self.version) == self.content
             return is_newest and all(map(log.holds, self.files))
         except OSError:
             return False  # whoever opens the table says what is wrong

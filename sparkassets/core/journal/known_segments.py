@@ -94,7 +94,7 @@ def add_keys(keys: tuple[str, ...], added: Collection[str]) -> tuple[str, ...]:
     if len(new_keys) > 1:
         return tuple(sorted({*keys, *new_keys}))
     index = bisect_left(keys, new_keys[0])
-    return keys[:index] + tuple(new_keys) + keys[index:]  # not unpacked: there may be very many
+    return keys[:index] + tuple(new_keys) + keys[index:]  # `keys` is not unpacked, as it may be very long
 
 
 def remove_keys(keys: tuple[str, ...], removed: Collection[str]) -> tuple[str, ...]:
