@@ -24,7 +24,7 @@ inlets: [raw]
 
 
 @pytest.fixture
-def made(tmp_path, monkeypatch):
+def make_project(tmp_path, monkeypatch):
     """Makes a project of these assets."""
     monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
 
@@ -47,8 +47,8 @@ def events_of(project, asset):
     return [each for each in project.history.events() if each["asset"] == asset]
 
 
-def test_the_code_of_a_with_is_a_run_and_its_commits_are_one_event(made):
-    project = made()
+def test_the_code_of_a_with_is_a_run_and_its_commits_are_one_event(make_project):
+    project = make_project()
     append(project, "raw", 1, 2)
     with project.run_of("daily") as run:
         append(project, "daily", 1)
@@ -62,8 +62,8 @@ def test_the_code_of_a_with_is_a_run_and_its_commits_are_one_event(made):
     assert len(events_of(project, "daily")) == 1
 
 
-def test_what_it_raises_is_recorded_and_raised(made):
-    project = made()
+def test_what_it_raises_is_recorded_and_raised(make_project):
+    project = make_project()
     with pytest.raises(ZeroDivisionError), project.run_of("daily"):
         1 / 0  # noqa: B018  what a job does
     (recorded,) = project.history.runs(asset="daily")
@@ -71,8 +71,8 @@ def test_what_it_raises_is_recorded_and_raised(made):
     assert events_of(project, "daily") == []
 
 
-def test_a_job_that_has_nothing_to_do_is_skipped(made):
-    project = made()
+def test_a_job_that_has_nothing_to_do_is_skipped(make_project):
+    project = make_project()
     append(project, "raw", 1)
     with project.run_of("daily") as run:
         run.skip("no file came")
@@ -84,8 +84,8 @@ def test_a_job_that_has_nothing_to_do_is_skipped(made):
     assert [each.status for each in project.history.runs(asset="daily")] == ["skipped", "success"]
 
 
-def test_one_run_at_a_time(made):
-    project, other = made(), made()
+def test_one_run_at_a_time(make_project):
+    project, other = make_project(), make_project()
     begun, go = threading.Event(), threading.Event()
 
     def job():
@@ -106,8 +106,8 @@ def test_one_run_at_a_time(made):
     assert len(events_of(other, "daily")) == 2
 
 
-def test_partitions_are_its_partitions(made):
-    project = made(JOB.replace("write: self", "write: self\npartition: {by: day, column: day}"))
+def test_partitions_are_its_partitions(make_project):
+    project = make_project(JOB.replace("write: self", "write: self\npartition: {by: day, column: day}"))
     with pytest.raises(InputError, match="has partitions: name them by"), project.run_of("daily"):
         raise AssertionError
     with project.run_of("daily", partition="2026-09-01..2026-09-02") as run:
@@ -123,29 +123,29 @@ def test_partitions_are_its_partitions(made):
     assert project.run().runs == ()
 
 
-def test_a_target_that_cannot_be_read_is_an_event_alone(made):
-    project = made("asset: sent\nuri: snowflake://account/db/t\nwrite: self\n")
+def test_a_target_that_cannot_be_read_is_an_event_alone(make_project):
+    project = make_project("asset: sent\nuri: snowflake://account/db/t\nwrite: self\n")
     with project.run_of("sent"):
         pass
     (event,) = events_of(project, "sent")
     assert event["uri"] == "snowflake://account/db/t"
 
 
-def test_a_table_that_is_not_there_fails_the_run(made):
-    project = made()
+def test_a_table_that_is_not_there_fails_the_run(make_project):
+    project = make_project()
     with pytest.raises(RunFailedError, match="its code has ended, but did not write a Delta table at"):  # noqa: SIM117
         with project.run_of("daily"):
             pass
 
 
-def test_what_sparkassets_writes_is_not_attended(made):
-    project = made("asset: a\nsql: SELECT 1 AS one\n")
+def test_what_sparkassets_writes_is_not_attended(make_project):
+    project = make_project("asset: a\nsql: SELECT 1 AS one\n")
     with pytest.raises(InputError, match="is computed and written by sparkassets"), project.run_of("a"):
         raise AssertionError
 
 
-def test_explain_says_what_is_not_promised_and_no_backfill_runs_what_has_no_code(made):
-    project = made()
+def test_explain_says_what_is_not_promised_and_no_backfill_runs_what_has_no_code(make_project):
+    project = make_project()
     found = repr(project.explain("daily"))
     assert "write: self without code here: its own job records each run by `project.run_of`, at least once" in found
     with pytest.raises(InputError, match="has no code in this project: its own job runs it"):
@@ -154,18 +154,18 @@ def test_explain_says_what_is_not_promised_and_no_backfill_runs_what_has_no_code
         project.backfills.run(BackfillRequest("daily", rebuild=True))
 
 
-def test_a_branch_reads_what_writes_itself_and_never_runs_it(made):
-    project = made()
+def test_a_branch_reads_what_writes_itself_and_never_runs_it(make_project):
+    project = make_project()
     append(project, "raw", 1)
     with project.run_of("daily"):
         append(project, "daily", 1)
     shown = "---\nasset: shown\nsql: SELECT id FROM {{ inlets.daily }}\n"
-    changed = made(f"{JOB}extra: {{a: 1}}\n{shown}")
+    changed = make_project(f"{JOB}extra: {{a: 1}}\n{shown}")
     assert [run.asset for run in changed.branches.open("b").plan().runs] == ["shown"]
 
 
-def test_a_job_that_is_killed_is_settled_by_the_next_and_its_commit_is_told_once(made, tmp_path):
-    project = made()
+def test_a_job_that_is_killed_is_settled_by_the_next_and_its_commit_is_told_once(make_project, tmp_path):
+    project = make_project()
     append(project, "raw", 1)
     with project.run_of("daily"):
         append(project, "daily", 1)

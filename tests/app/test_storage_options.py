@@ -30,7 +30,7 @@ def _nothing_is_left():
     set_bucket_access(())
 
 
-def told(*options, env=None):
+def storage_options_of(*options, env=None):
     spec = project()
     force_setattr(spec, "storage", options)
     secrets = SecretValues({}, ENV if env is None else env)
@@ -41,7 +41,7 @@ def told(*options, env=None):
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a", "S3A"])
 def test_one_bucket_by_all_of_its_names(scheme):
-    told(LAKE, OPEN)
+    storage_options_of(LAKE, OPEN)
     assert deltalake_options(f"{scheme}://lake/tables/orders") == {
         "aws_endpoint": "http://minio:9000",
         "aws_allow_http": "true",
@@ -55,7 +55,7 @@ def test_one_bucket_by_all_of_its_names(scheme):
 
 
 def test_of_others_nothing_is_said_unless_it_is_of_all():
-    told(LAKE)
+    storage_options_of(LAKE)
     assert (
         find_bucket_access("s3://lake2/x")
         is find_bucket_access("gs://lake/x")
@@ -63,12 +63,12 @@ def test_of_others_nothing_is_said_unless_it_is_of_all():
         is None
     )
     assert deltalake_options("s3://other/x") == {}
-    told(LAKE, REST)
+    storage_options_of(LAKE, REST)
     assert deltalake_options("s3://other/x") == {"aws_region": "us"}
 
 
 def test_hadoop_reaches_the_same_buckets():
-    found, _ = told(LAKE, OPEN, REST)
+    found, _ = storage_options_of(LAKE, OPEN, REST)
     assert hadoop_settings(found) == {
         "spark.hadoop.fs.s3a.bucket.lake.endpoint": "http://minio:9000",
         "spark.hadoop.fs.s3a.bucket.lake.endpoint.region": "eu",
@@ -88,7 +88,7 @@ def test_hadoop_reaches_the_same_buckets():
 
 
 def test_settings_of_the_project_go_before_and_nothing_is_asked_for_until_they_are_read():
-    found, secrets = told(LAKE)
+    found, secrets = storage_options_of(LAKE)
     settings = SettingsWithBuckets({"spark.hadoop.fs.s3a.bucket.lake.endpoint": "http://other"}, found)
     assert secrets.read_values == {}
     assert settings["spark.hadoop.fs.s3a.bucket.lake.endpoint"] == "http://other"
@@ -97,7 +97,7 @@ def test_settings_of_the_project_go_before_and_nothing_is_asked_for_until_they_a
 
 
 def test_a_credential_that_is_not_there_names_its_line_and_not_what_stands_there():
-    told(LAKE, env={"KEY": "key-1"})
+    storage_options_of(LAKE, env={"KEY": "key-1"})
     with pytest.raises(InputError, match=r"^conf/project\.yml:4:3: the environment variable named by") as it:
         deltalake_options("s3://lake/x")
     assert "'secret_key'" in str(it.value)
@@ -105,7 +105,7 @@ def test_a_credential_that_is_not_there_names_its_line_and_not_what_stands_there
 
 def test_credentials_come_from_files_too_and_show_nothing(tmp_path):
     (tmp_path / "secret").write_text("hunter2222\n")
-    (found,), secrets = told(LAKE, env={"KEY": "key-1", "SECRET_FILE": str(tmp_path / "secret")})
+    (found,), secrets = storage_options_of(LAKE, env={"KEY": "key-1", "SECRET_FILE": str(tmp_path / "secret")})
     assert found.credentials() == StoreCredentials("key-1", "hunter2222")
     assert "hunter2222" not in repr(found.credentials()) + repr(found) + str(found)
     assert secrets.read_values == ENV
@@ -125,6 +125,6 @@ def test_a_project_says_it_when_it_is_opened(tmp_path):
 def test_arrow_takes_from_the_environment_what_is_not_said(monkeypatch):
     pytest.importorskip("pyarrow")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://localhost:9")
-    found, other = told(LAKE, OPEN)[0]
+    found, other = storage_options_of(LAKE, OPEN)[0]
     assert arrow_options(found)["endpoint_override"] == "http://minio:9000"
     assert arrow_options(other) == {"endpoint_override": "http://localhost:9", "scheme": "http", "anonymous": True}

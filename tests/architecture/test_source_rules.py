@@ -20,6 +20,7 @@ from tests.architecture.measures import (
 )
 
 PACKAGE = Path(__file__).parents[2] / "sparkassets"
+TESTS = Path(__file__).parents[1]
 EXCEPTIONS = tomllib.loads((Path(__file__).parent / "exceptions.toml").read_text(encoding="utf-8"))
 
 
@@ -82,6 +83,16 @@ def test_no_function_is_named_by_a_bare_participle_or_particle(modules_by_name):
         for module in modules
     }
     assert without(found, EXCEPTIONS["functions"]) == NOTHING
+
+
+def test_no_function_of_the_tests_has_a_private_name():
+    found = {
+        f"{module}: {name}"
+        for module, text in source_files(TESTS).items()
+        for kind, name in names(ast.parse(text))
+        if kind == "function" and name in EXCEPTIONS["private_names"]
+    }
+    assert found == set()
 
 
 def test_names_of_methods_that_every_module_may_use_are_used(modules_by_name):

@@ -68,7 +68,7 @@ def driven(drivers: int, *, disjoint: bool) -> float:
         if any(each.ends() != "exited 0" for each in started):
             raise SystemExit("a driver failed")
         seconds = time.monotonic() - began
-        ran = [line for each in started for line in each.said.splitlines()]
+        ran = [line for each in started for line in each.output.splitlines()]
         if len(ran) != ASSETS:
             raise SystemExit(f"{len(ran)} runs in place of {ASSETS}")
         return seconds

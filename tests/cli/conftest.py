@@ -40,7 +40,7 @@ def shop(tmp_path, monkeypatch, capsys):
 
 
 @pytest.fixture
-def said(capsys):
+def run_cli(capsys):
     """Runs a command: (exit code, stdout, stderr).
 
     The last line of a mistake in the input is left out: test_docs_troubleshooting.py says that it names a section.
@@ -56,11 +56,11 @@ def said(capsys):
 
 
 @pytest.fixture
-def asked(said):
+def run_json(run_cli):
     """Runs a command with --json, which must succeed: its document."""
 
     def run(*args):
-        code, out, err = said(*args, "--json")
+        code, out, err = run_cli(*args, "--json")
         assert code == 0, err
         return json.loads(out)
 

@@ -79,7 +79,7 @@ def test_every_command_is_found():
 
 
 @pytest.mark.parametrize(("path", "command", "parameter"), list(takers()))
-def test_no_value_is_a_bug(engine, shop, said, monkeypatch, path, command, parameter):
+def test_no_value_is_a_bug(engine, shop, run_cli, monkeypatch, path, command, parameter):
     def interrupt(*_):
         raise KeyboardInterrupt
 
@@ -88,7 +88,7 @@ def test_no_value_is_a_bug(engine, shop, said, monkeypatch, path, command, param
     monkeypatch.setattr("sparkassets.cli.commands.ui.wait", interrupt)  # and `ui` serve
     wrong = []
     for value in some(ODD, " ".join([*path, parameter.name])):
-        code, out, err = said(*path, *usual(command, parameter), *typed(parameter, value))
+        code, out, err = run_cli(*path, *usual(command, parameter), *typed(parameter, value))
         expected = (0, 2, 130) if parameter.name == "loop" or path == ("ui",) else (0, 2)
         expected += (3,) if path[0] == "state" and "no state in" in err else ()
         told = err if code == 2 else ""
@@ -98,18 +98,18 @@ def test_no_value_is_a_bug(engine, shop, said, monkeypatch, path, command, param
     assert not wrong, "\n".join(map(str, wrong))
 
 
-def test_how_many_runs_are_told_has_bounds(shop, said):
-    code, _, err = said("preview", "--count", "100001")
+def test_how_many_runs_are_told_has_bounds(shop, run_cli):
+    code, _, err = run_cli("preview", "--count", "100001")
     assert (code, err) == (2, "error: cannot preview 100001 runs of an asset; expected 1 to 100,000\n")
 
 
-def test_what_was_typed_is_told_by_both_its_ends(shop, said):
-    _, _, err = said("explain", "x" * 100_000)
+def test_what_was_typed_is_told_by_both_its_ends(shop, run_cli):
+    _, _, err = run_cli("explain", "x" * 100_000)
     assert err.startswith("error: no asset 'xxx")
     assert " … xxx" in err
     assert len(err) < LONGEST
 
 
-def test_half_a_character_is_refused_and_bytes_that_are_no_text_are_not(shop, said):
-    assert said("plan", "--at", "\ud83d")[2] == ("error: argument '\\ud83d' contains half of a surrogate pair\n")
-    assert said("plan", "--project", "caf\udce9")[2].startswith("error: there is no folder")
+def test_half_a_character_is_refused_and_bytes_that_are_no_text_are_not(shop, run_cli):
+    assert run_cli("plan", "--at", "\ud83d")[2] == ("error: argument '\\ud83d' contains half of a surrogate pair\n")
+    assert run_cli("plan", "--project", "caf\udce9")[2].startswith("error: there is no folder")

@@ -28,17 +28,17 @@ def keys(document):
     return [run["partitions"]["ranges"] for run in document["runs"]]
 
 
-def test_segments_are_named_with_or_without_their_column(sales, engine, said, asked):
-    said("run")
+def test_segments_are_named_with_or_without_their_column(sales, engine, run_cli, run_json):
+    run_cli("run")
     args = ("backfill", "sales", "--force", "--dry-run")
     berlin = [["2025-01-01..2025-01-02,berlin"], ["2025-01-03..2025-01-03,berlin"]]
-    assert keys(asked(*args, "--segment", "berlin")) == berlin
-    assert keys(asked(*args, "--segment", "city=berlin")) == berlin
-    assert keys(asked(*args, "--segment", "berlin", "--partition", "2025-01-02..2025-01-03")) == [
+    assert keys(run_json(*args, "--segment", "berlin")) == berlin
+    assert keys(run_json(*args, "--segment", "city=berlin")) == berlin
+    assert keys(run_json(*args, "--segment", "berlin", "--partition", "2025-01-02..2025-01-03")) == [
         ["2025-01-02..2025-01-03,berlin"]
     ]
     assert (
-        sum(run["partitions"]["count"] for run in asked(*args, "--segment", "berlin", "--segment", "paris")["runs"])
+        sum(run["partitions"]["count"] for run in run_json(*args, "--segment", "berlin", "--segment", "paris")["runs"])
         == 6
     )
     assert len(engine.data("sales")) == 3
@@ -74,30 +74,30 @@ def test_segments_are_named_with_or_without_their_column(sales, engine, said, as
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused(sales, engine, said, args, message):
-    assert said("backfill", *args) == (2, "", message)
+def test_what_makes_no_sense_is_refused(sales, engine, run_cli, args, message):
+    assert run_cli("backfill", *args) == (2, "", message)
     assert engine.started == 0
 
 
-def test_so_many_runs_the_newest_first_and_the_same_command_goes_on(sales, engine, said, asked):
-    said("run")
+def test_so_many_runs_the_newest_first_and_the_same_command_goes_on(sales, engine, run_cli, run_json):
+    run_cli("run")
     args = ("backfill", "sales", "--segment", "paris", "--force", "--newest-first", "--max-runs", "1")
-    first = asked(*args)
+    first = run_json(*args)
     assert keys(first) == [["2025-01-03..2025-01-03,paris"]]
     assert [(item["asset"], item["reason"], item["partitions"]["ranges"]) for item in first["waiting"]] == [
         ("sales", "left by --max-runs 1; run the same command again to continue", ["2025-01-01..2025-01-02,paris"])
     ]
-    quiet = [item["reason"] for item in asked("plan")["waiting"] if item["asset"] == "sales"]
+    quiet = [item["reason"] for item in run_json("plan")["waiting"] if item["asset"] == "sales"]
     assert "2 partitions left of a backfill with --max-runs; run the same command again to continue" in quiet
-    dry = asked(*args, "--dry-run")
+    dry = run_json(*args, "--dry-run")
     assert keys(dry) == [["2025-01-01..2025-01-02,paris"]]
     assert "continues the backfill requested" in dry["notes"][0]["note"]
-    assert keys(asked(*args)) == [["2025-01-01..2025-01-02,paris"]]
+    assert keys(run_json(*args)) == [["2025-01-01..2025-01-02,paris"]]
     assert len(engine.data("sales")) == 5
 
 
-def test_what_a_failed_run_left_is_gone_on_with_by_the_next_run_or_given_up(sales, engine, said, asked):
-    said("run")
+def test_what_a_failed_run_left_is_gone_on_with_by_the_next_run_or_given_up(sales, engine, run_cli, run_json):
+    run_cli("run")
     broken = [ValueError("no such day")]
 
     def once(order):
@@ -106,10 +106,10 @@ def test_what_a_failed_run_left_is_gone_on_with_by_the_next_run_or_given_up(sale
 
     (sales / "assets/sales.yml").write_text((sales / "assets/sales.yml").read_text() + "retries: 0\n")
     engine.hooks["sales", "compute"] = once
-    assert said("backfill", "sales", "--segment", "paris", "--force")[0] == 1
-    (run,) = asked("plan")["runs"]
+    assert run_cli("backfill", "sales", "--segment", "paris", "--force")[0] == 1
+    (run,) = run_json("plan")["runs"]
     assert run["reason"].startswith("backfill of 1 partition, 1 failed before, asked ")
     assert run["partitions"]["ranges"] == ["2025-01-03..2025-01-03,paris"]
-    assert said("backfill", "sales", "--give-up") == (0, "sales: 2025-01-03,paris abandoned\n", "")
-    assert asked("plan")["runs"] == []
-    assert asked("backfill", "sales", "--give-up") == {"given_up": {"ranges": [], "count": 0}}
+    assert run_cli("backfill", "sales", "--give-up") == (0, "sales: 2025-01-03,paris abandoned\n", "")
+    assert run_json("plan")["runs"] == []
+    assert run_json("backfill", "sales", "--give-up") == {"given_up": {"ranges": [], "count": 0}}

@@ -30,31 +30,31 @@ def project(tmp_path, monkeypatch):
         *(("year", key) for key in ("9999", "0001", "0000", "8999")),
     ],
 )
-def test_no_key_at_the_ends_is_a_bug(project, said, by, key):
+def test_no_key_at_the_ends_is_a_bug(project, run_cli, by, key):
     expected = 0 if key[:4] in ("8999", "1000") and not key.startswith("10000") else 2
     for arguments in (
         ["events", "add", f"s_{by}", "--partition", key],
         ["explain", f"c_{by}", "--partition", key],
         ["backfill", f"c_{by}", "--partition", key, "--dry-run"],
     ):
-        code, out, err = said(*arguments, "--project", project)
+        code, out, err = run_cli(*arguments, "--project", project)
         assert "unexpected" not in out + err
         assert code == expected, err
     for arguments in (["plan"], ["status"]):
-        code, out, err = said(*arguments, "--project", project)
+        code, out, err = run_cli(*arguments, "--project", project)
         assert code == 0, err
 
 
 @pytest.mark.parametrize(
     "at", ["0001-01-01", "9999-12-31", "9999-12-31T23:59:59Z", "10000-01-01", "0001-01-01T00:00+14:00"]
 )
-def test_no_time_at_the_ends_is_a_bug(project, said, at):
+def test_no_time_at_the_ends_is_a_bug(project, run_cli, at):
     for arguments in (
         ["plan", "--at", at],
         ["preview", "--from", at],
         ["events", "add", "s_day", "--at", at],
         ["plan"],
     ):
-        code, out, err = said(*arguments, "--project", project)
+        code, out, err = run_cli(*arguments, "--project", project)
         assert code in (0, 2)
         assert "unexpected" not in out + err

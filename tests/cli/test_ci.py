@@ -40,20 +40,20 @@ class Compared:
 
 
 @pytest.fixture
-def changed(shop, said, monkeypatch):
+def changed(shop, run_cli, monkeypatch):
     """A base that has run, and other code of what is computed first."""
     monkeypatch.setattr("sparkassets.spark.table_comparison.SparkTableComparer", Compared)
     monkeypatch.setenv("GITHUB_HEAD_REF", "feature-new-prices")
     for test in (shop / "tests").glob("*.yml"):
         test.unlink()  # they need an engine that computes
-    assert said("run")[0] == 0
+    assert run_cli("run")[0] == 0
     sql = shop / "assets/daily_revenue.sql"
     sql.write_text(sql.read_text() + "\n-- changed\nLIMIT 1000\n")
     return sql
 
 
-def test_a_sample_of_what_changed_runs_in_a_branch_named_after_git_and_is_compared(changed, shop, said, tmp_path):
-    code, out, err = said("ci", "--sample", "1", "--summary", str(tmp_path / "summary.md"))
+def test_a_sample_of_what_changed_runs_in_a_branch_named_after_git_and_is_compared(changed, shop, run_cli, tmp_path):
+    code, out, err = run_cli("ci", "--sample", "1", "--summary", str(tmp_path / "summary.md"))
     assert code == 0, err
     assert out == (tmp_path / "summary.md").read_text()
     lines = out.splitlines()
@@ -66,63 +66,63 @@ def test_a_sample_of_what_changed_runs_in_a_branch_named_after_git_and_is_compar
     )
     assert "    ~ shop=<b>|nl, revenue=200 -> 205" in lines
     assert list(Compared.seen) == ["daily_revenue"]
-    assert said("diff", "--branch", "feature-new-prices")[0] == 0, "the branch is still there"
+    assert run_cli("diff", "--branch", "feature-new-prices")[0] == 0, "the branch is still there"
 
 
-def test_rows_fail_it_where_the_policy_says_so(changed, said):
-    assert said("ci", "--fail-on", "rows")[0] == 1
-    assert "- ❌ `daily_revenue`: rows differ" in said("ci", "--fail-on", "rows")[1]
-    assert said("ci", "--fail-on", "none")[0] == 0
+def test_rows_fail_it_where_the_policy_says_so(changed, run_cli):
+    assert run_cli("ci", "--fail-on", "rows")[0] == 1
+    assert "- ❌ `daily_revenue`: rows differ" in run_cli("ci", "--fail-on", "rows")[1]
+    assert run_cli("ci", "--fail-on", "none")[0] == 0
 
 
-def test_the_project_says_what_fails_it_and_how_much_is_computed(changed, shop, said):
+def test_the_project_says_what_fails_it_and_how_much_is_computed(changed, shop, run_cli):
     with (shop / "project.yml").open("a") as file:
         file.write("ci: {fail_on: [rows], sample: 1}\n")
-    code, out, _ = said("ci")
+    code, out, _ = run_cli("ci")
     assert (code, "- ❌ `daily_revenue`: rows differ" in out, "`best_shops` was not computed" in out) == (1, True, True)
-    code, out, _ = said("ci", "--fail-on", "tests", "--sample", "100")
+    code, out, _ = run_cli("ci", "--fail-on", "tests", "--sample", "100")
     assert (code, "`best_shops` was not computed" in out) == (0, False)
 
 
-def test_a_finding_that_there_is_not_is_refused_at_its_line(changed, shop, said):
+def test_a_finding_that_there_is_not_is_refused_at_its_line(changed, shop, run_cli):
     with (shop / "project.yml").open("a") as file:
         file.write("ci: {fail_on: [row]}\n")
-    assert "project.yml:" in said("validate")[2]
+    assert "project.yml:" in run_cli("validate")[2]
 
 
-def test_as_data(changed, asked):
-    found = asked("ci", "--sample", "1")
+def test_as_data(changed, run_json):
+    found = run_json("ci", "--sample", "1")
     assert (found["branch"], found["passed"]) == ("feature-new-prices", True)
     assert [each["kind"] for each in found["findings"]] == ["rows"]
     assert [(each["asset"], each["rows"]["changed"]) for each in found["differences"]] == [("daily_revenue", 1)]
 
 
-def test_a_removed_column_fails_it(changed, said, monkeypatch):
+def test_a_removed_column_fails_it(changed, run_cli, monkeypatch):
     monkeypatch.setattr(Compared, "columns", ColumnDifference(removed={"old": "int"}, changed={"n": ("int", "date")}))
-    code, out, _ = said("ci")
+    code, out, _ = run_cli("ci")
     assert code == 1
     assert "- ❌ `daily_revenue`: columns removed or of another type: old, n" in out.splitlines()
 
 
-def test_a_failed_run_fails_it_and_the_branch_is_dropped_where_asked(changed, said, engine):
+def test_a_failed_run_fails_it_and_the_branch_is_dropped_where_asked(changed, run_cli, engine):
     engine.hooks["daily_revenue", "compute"] = lambda _: (_ for _ in ()).throw(ValueError("no *such* table"))
-    code, out, _ = said("ci", "--drop")
+    code, out, _ = run_cli("ci", "--drop")
     assert code == 1
     assert "failed: ValueError: no \\*such\\* table" in out
-    assert said("diff", "--branch", "feature-new-prices")[2].startswith("error: unknown branch")
+    assert run_cli("diff", "--branch", "feature-new-prices")[2].startswith("error: unknown branch")
 
 
-def test_a_failed_test_fails_it(changed, shop, said):
+def test_a_failed_test_fails_it(changed, shop, run_cli):
     (shop / "tests").mkdir(exist_ok=True)
     steps = "[{at: 2025-01-01 03:00, runs: {daily_revenue: [2024-12-31]}}]"
     (shop / "tests/times.yml").write_text(f"test: at night\nsteps: {steps}\n")
-    code, out, err = said("ci")
+    code, out, err = run_cli("ci")
     assert (code, "- ❌ test `at night` failed" in out) == (1, True), out + err
 
 
-def test_an_invalid_project_is_written_down_as_well(changed, said):
+def test_an_invalid_project_is_written_down_as_well(changed, run_cli):
     changed.write_text("SELECT {{ inlets.nobody }}")
-    code, out, err = said("ci")
+    code, out, err = run_cli("ci")
     assert code == 2
     assert "no inlet 'nobody'" in err or "nobody" in err
     assert out.startswith(
@@ -130,15 +130,15 @@ def test_an_invalid_project_is_written_down_as_well(changed, said):
     )
 
 
-def test_nothing_is_computed_where_nothing_differs(said):
-    said("run")
-    code, out, _ = said("ci", "--branch", "same", "--fail-on", "rows,schema")
+def test_nothing_is_computed_where_nothing_differs(run_cli):
+    run_cli("run")
+    code, out, _ = run_cli("ci", "--branch", "same", "--fail-on", "rows,schema")
     assert code == 0
     assert "- nothing differs from the base, so nothing was computed" in out
 
 
-def test_what_the_policy_may_name(said):
-    assert said("ci", "--fail-on", "row")[2] == "error: --fail-on row: expected tests, runs, schema, rows or none\n"
+def test_what_the_policy_may_name(run_cli):
+    assert run_cli("ci", "--fail-on", "row")[2] == "error: --fail-on row: expected tests, runs, schema, rows or none\n"
 
 
 @pytest.mark.parametrize(

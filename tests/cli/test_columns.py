@@ -38,8 +38,8 @@ def project(tmp_path, monkeypatch):
 pytestmark = pytest.mark.usefixtures("project")
 
 
-def test_a_column_both_ways(said):
-    code, out, err = said("lineage", "daily.total")
+def test_a_column_both_ways(run_cli):
+    code, out, err = run_cli("lineage", "daily.total")
     assert (code, err) == (0, "")
     assert out.splitlines() == [
         "daily.total",
@@ -57,8 +57,8 @@ def test_a_column_both_ways(said):
     ]
 
 
-def test_the_way_from_a_source_goes_on_to_the_end(asked):
-    found = asked("lineage", "orders.AMOUNT")
+def test_the_way_from_a_source_goes_on_to_the_end(run_json):
+    found = run_json("lineage", "orders.AMOUNT")
     assert (found["column"], found["sure"], found["made_of"], found["rows"]) == ("amount", True, [], None)
     first, rows = found["used_by"]
     assert (first["asset"], first["column"], first["how"]) == ("daily", "total", ["AGGREGATION"])
@@ -71,23 +71,23 @@ def test_the_way_from_a_source_goes_on_to_the_end(asked):
     assert (rows["asset"], rows["column"], rows["how"]) == ("daily", None, ["FILTER"])
 
 
-def test_all_columns_of_an_asset(said, asked):
-    found = asked("lineage", "daily", "--columns")
+def test_all_columns_of_an_asset(run_cli, run_json):
+    found = run_json("lineage", "daily", "--columns")
     assert found["columns"]["who"] == [
         {"asset": "orders", "column": "email", "how": ["TRANSFORMATION"], "masked": True}
     ]
-    lines = said("lineage", "daily", "--columns")[1].splitlines()
+    lines = run_cli("lineage", "daily", "--columns")[1].splitlines()
     assert lines[:3] == ["daily", "├─ id", "│  └─ orders.id: as it is"]
     assert "   orders.email: computed, only a hash of it" in "\n".join(lines).replace("│  └─", "  ")
 
 
-def test_what_a_query_does_not_tell_is_said(said, asked):
-    assert asked("lineage", "shaped", "--columns") == {"asset": "shaped", "columns": None, "rows": None}
-    assert said("lineage", "shaped", "--columns")[1].splitlines() == [
+def test_what_a_query_does_not_tell_is_said(run_cli, run_json):
+    assert run_json("lineage", "shaped", "--columns") == {"asset": "shaped", "columns": None, "rows": None}
+    assert run_cli("lineage", "shaped", "--columns")[1].splitlines() == [
         "shaped",
         "└─ ✗ its columns are neither in its query nor declared",
     ]
-    assert said("lineage", "scores.x")[1].splitlines() == [
+    assert run_cli("lineage", "scores.x")[1].splitlines() == [
         "scores.x",
         "├─ ✗ its query does not determine what it is computed from",
         "└─ nothing reads it",
@@ -102,19 +102,19 @@ def test_what_a_query_does_not_tell_is_said(said, asked):
         (("daily.total", "--depth", "2"), "columns are traced by queries, not by runs"),
     ],
 )
-def test_what_is_wrong_is_said(said, args, told):
-    code, _, err = said("lineage", *args)
+def test_what_is_wrong_is_said(run_cli, args, told):
+    code, _, err = run_cli("lineage", *args)
     assert code == 2
     assert told in err
 
 
-def test_a_start_that_asks_for_no_columns_reads_no_sql(said):
+def test_a_start_that_asks_for_no_columns_reads_no_sql(run_cli):
     import sys
 
     kept = {name: sys.modules.pop(name) for name in [*sys.modules] if name.split(".")[0] == "sqlglot"}
     try:
-        said("plan")
-        said("status")
+        run_cli("plan")
+        run_cli("status")
         assert "sqlglot" not in sys.modules
     finally:
         sys.modules.update(kept)

@@ -14,14 +14,14 @@ BIN = Path(sys.executable).parent
 
 
 @pytest.fixture
-def completed(shop, said, monkeypatch):
+def completed(shop, run_cli, monkeypatch):
     """What completes a line, as bash is told."""
 
     def ask(line):
         monkeypatch.setenv(VARIABLE, "bash_complete")
         monkeypatch.setenv("COMP_WORDS", line)
         monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
-        code, out, err = said()
+        code, out, err = run_cli()
         monkeypatch.delenv(VARIABLE)
         assert (code, err) == (0, "")
         return [item.partition(",")[2] for item in out.split()]
@@ -58,14 +58,14 @@ def test_a_project_that_is_wrong_completes_nothing_and_says_nothing(completed, s
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_each_shell_has_its_script(said, shell):
-    code, out, err = said("completion", shell)
+def test_each_shell_has_its_script(run_cli, shell):
+    code, out, err = run_cli("completion", shell)
     assert (code, err) == (0, "")
     assert f"{VARIABLE}={shell}_complete" in out
 
 
-def test_a_shell_that_is_not_known(said):
-    code, _, err = said("completion", "csh")
+def test_a_shell_that_is_not_known(run_cli):
+    code, _, err = run_cli("completion", "csh")
     assert (code, err.partition("\n")[0]) == (
         2,
         "error: invalid value for '{bash|zsh|fish}': 'csh' is not one of 'bash', 'zsh', 'fish'",

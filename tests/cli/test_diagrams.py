@@ -166,7 +166,7 @@ def test_text_tells_the_options_of_inlets():
     ],
 )
 def test_gates_of_inlets_are_in_each_form(of, by, options, gates):
-    def told(*, waits_only: bool) -> tuple[str, str, str]:
+    def gates_in_each_form(*, waits_only: bool) -> tuple[str, str, str]:
         upstream = source(of, by="day" if of == "daily" else None)
         found = project(upstream, asset("x", InletSpec(of, "", None, waits_only=waits_only, **options), by=by))
         graph = build_graph(found)
@@ -175,13 +175,16 @@ def test_gates_of_inlets_are_in_each_form(of, by, options, gates):
 
     label = f'"{"<br/>".join(gates)}"'
     said = ", label=" + '"' + "\\n".join(gates) + '"' if gates else ""
-    assert told(waits_only=False) == (
+    assert gates_in_each_form(waits_only=False) == (
         f"  reads {of} ({', '.join(gates)})" if gates else f"  reads {of}",
         f"  n0 -->|{label}| n1" if gates else "  n0 --> n1",
         f'  "{of}" -> "x" [style=solid{said}];',
     )
     waits = f'"{"<br/>".join(["waits", *gates])}"'
-    assert told(waits_only=True)[1:] == (f"  n0 -->|{waits}| n1", f'  "{of}" -> "x" [style=dashed{said}];')
+    assert gates_in_each_form(waits_only=True)[1:] == (
+        f"  n0 -->|{waits}| n1",
+        f'  "{of}" -> "x" [style=dashed{said}];',
+    )
 
 
 def test_a_source_that_only_events_tell_of():

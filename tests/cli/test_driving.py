@@ -48,12 +48,12 @@ class Invocations:
         try:
             if isinstance(step, Exception):
                 raise step
-            return told(step, progress)
+            return play_step(step, progress)
         finally:
             self.running = False
 
 
-def told(step, progress):
+def play_step(step, progress):
     """What a step comes to."""
     if not callable(step):
         return step

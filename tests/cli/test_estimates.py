@@ -16,14 +16,14 @@ def orders(shop):
     return sum(file.stat().st_size for file in (shop / "landing").rglob("*.csv"))
 
 
-def test_a_plan_is_without_a_price_unless_somebody_asks(said, asked):
-    assert "totals" not in asked("plan")
-    assert all("estimate" not in run for run in asked("plan")["runs"])
-    assert "reads" not in said("plan")[1]
+def test_a_plan_is_without_a_price_unless_somebody_asks(run_cli, run_json):
+    assert "totals" not in run_json("plan")
+    assert all("estimate" not in run for run in run_json("plan")["runs"])
+    assert "reads" not in run_cli("plan")[1]
 
 
-def test_bytes_are_those_of_the_landed_files_and_seconds_are_unknown_before_the_first_run(shop, said, asked):
-    document = asked("plan", "--estimate")
+def test_bytes_are_those_of_the_landed_files_and_seconds_are_unknown_before_the_first_run(shop, run_cli, run_json):
+    document = run_json("plan", "--estimate")
     (run,) = document["runs"]
     size = orders(shop)
     assert run["estimate"] == {
@@ -44,15 +44,17 @@ def test_bytes_are_those_of_the_landed_files_and_seconds_are_unknown_before_the_
         "rows": 0,
         "unknown": {"seconds": 1, "rows": 1},
     }
-    code, out, _ = said("plan", "--estimate")
+    code, out, _ = run_cli("plan", "--estimate")
     assert code == 0
     assert f"  daily_revenue  {DAYS}  {size} B  unknown  2 partitions missing" in out
     assert f"in all 1 run: reads {size} B in 2 files, takes unknown, writes unknown rows" in out
 
 
-def test_a_dry_backfill_tells_what_earlier_runs_took_and_what_follows(shop, said, asked):
-    said("run")
-    document = asked("backfill", "daily_revenue", "--partition", "2025-01-02", "--force", "--dry-run", "--downstream")
+def test_a_dry_backfill_tells_what_earlier_runs_took_and_what_follows(shop, run_cli, run_json):
+    run_cli("run")
+    document = run_json(
+        "backfill", "daily_revenue", "--partition", "2025-01-02", "--force", "--dry-run", "--downstream"
+    )
     (run,) = document["runs"]
     assert (run["estimate"]["files"], run["estimate"]["earlier_runs"]) == (1, 1)
     assert run["estimate"]["rows"] == 2  # five rows of two partitions
@@ -62,18 +64,18 @@ def test_a_dry_backfill_tells_what_earlier_runs_took_and_what_follows(shop, said
     assert after["estimate"]["unknown"] == {"bytes": 1, "files": 1}
 
 
-def test_what_cannot_be_told_is_said(said):
-    said("run")  # into tables that are nowhere
-    out = said("backfill", "best_shops", "--dry-run")[1]
+def test_what_cannot_be_told_is_said(run_cli):
+    run_cli("run")  # into tables that are nowhere
+    out = run_cli("backfill", "best_shops", "--dry-run")[1]
     assert "unknown how much best_shops reads of daily_revenue: there is no Delta table at " in out
 
 
-def test_what_cannot_be_told_of_many_runs_is_said_once(shop, said):
-    said("run")
+def test_what_cannot_be_told_of_many_runs_is_said_once(shop, run_cli):
+    run_cli("run")
     asset = shop / "assets" / "daily_revenue.yml"
     asset.write_text(f"{asset.read_text()}strategy: {{date_range: {{max_partitions_per_run: 1}}}}\n")
     shutil.rmtree(shop / "landing")
-    out = said("backfill", "daily_revenue", "--partition", DAYS, "--force", "--dry-run")[1]
+    out = run_cli("backfill", "daily_revenue", "--partition", DAYS, "--force", "--dry-run")[1]
     assert "in all 2 runs" in out
     assert out.count("unknown how much daily_revenue reads of orders") == 1
 
@@ -93,21 +95,21 @@ def test_figures_are_told_in_units_that_fit():
     )
 
 
-def test_what_is_over_budget_waits_until_it_is_let_run(shop, engine, said, asked):
+def test_what_is_over_budget_waits_until_it_is_let_run(shop, engine, run_cli, run_json):
     file = shop / "assets/daily_revenue.yml"
     file.write_text(f"{file.read_text()}budget: {{bytes: 10, seconds: 60}}\n")
     held = f"over budget: reads {orders(shop)} B, budget 10 B; --over-budget runs it anyway"
-    waiting = {item["asset"]: item["reason"] for item in asked("plan")["waiting"]}
+    waiting = {item["asset"]: item["reason"] for item in run_json("plan")["waiting"]}
     assert waiting["daily_revenue"] == held
     assert waiting["best_shops"] == f"waits for daily_revenue {DAYS}, held by its budget"
-    code, _, err = said("run")
+    code, _, err = run_cli("run")
     assert (code, engine.started) == (0, 0)
     assert held in " ".join(err.split())
-    (status,) = [each for each in asked("status") if each["asset"] == "daily_revenue"]
+    (status,) = [each for each in run_json("status") if each["asset"] == "daily_revenue"]
     assert status["notes"] == [f"{DAYS}: {held}"]
-    assert said("run", "--select", "daily_revenue", "--over-budget")[0] == 0
+    assert run_cli("run", "--select", "daily_revenue", "--over-budget")[0] == 0
     assert len(engine.data("daily_revenue")) == 1
     force = ("backfill", "daily_revenue", "--partition", "2025-01-01", "--force")
-    assert asked(*force)["runs"] == []
-    assert len(asked(*force, "--dry-run", "--over-budget")["runs"]) == 1
-    assert len(asked(*force, "--over-budget")["runs"]) == 1
+    assert run_json(*force)["runs"] == []
+    assert len(run_json(*force, "--dry-run", "--over-budget")["runs"]) == 1
+    assert len(run_json(*force, "--over-budget")["runs"]) == 1

@@ -5,19 +5,19 @@ import pytest
 pytestmark = pytest.mark.usefixtures("shop", "engine")
 
 
-def test_the_tree(said):
-    code, out, err = said("impact", "orders", "--partition", "2025-03-01", "--partition", "2025-03-03")
+def test_the_tree(run_cli):
+    code, out, err = run_cli("impact", "orders", "--partition", "2025-03-01", "--partition", "2025-03-03")
     assert (code, err) == (0, "")
     assert out.splitlines() == [
         "orders 2025-03-01, 2025-03-03",
         "└─ daily_revenue 2025-03-01, 2025-03-03: 2 partitions, 0 of them computed",
         "   └─ best_shops: not computed yet",
     ]
-    assert said("impact", "best_shops")[1] == "best_shops\n└─ nothing reads it\n"
+    assert run_cli("impact", "best_shops")[1] == "best_shops\n└─ nothing reads it\n"
 
 
-def test_the_document(asked):
-    assert asked("impact", "orders", "--partition", "2025-03-01") == {
+def test_the_document(run_json):
+    assert run_json("impact", "orders", "--partition", "2025-03-01") == {
         "asset": "orders",
         "partitions": {"ranges": ["2025-03-01..2025-03-01"], "count": 1},
         "downstream": [
@@ -50,7 +50,7 @@ def test_the_document(asked):
         (("order", "--partition", "2025-03-01"), "did you mean 'orders'?"),
     ],
 )
-def test_what_is_refused(said, args, told):
-    code, out, err = said("impact", *args)
+def test_what_is_refused(run_cli, args, told):
+    code, out, err = run_cli("impact", *args)
     assert (code, out) == (2, "")
     assert told in err

@@ -19,10 +19,10 @@ def pauses(monkeypatch):
     return left
 
 
-def test_what_is_the_same_is_told_once(shop, engine, said, pauses):
+def test_what_is_the_same_is_told_once(shop, engine, run_cli, pauses):
     path = shop / "assets" / "orders.yml"
     path.write_text(f"{path.read_text()}---\nasset: away\nsource: delta\npath: nowhere/away\n")
     pauses += [bool, bool, (shop / "nowhere").mkdir, bool]
-    code, _, err = said("run", "--loop", "1s")
+    code, _, err = run_cli("run", "--loop", "1s")
     assert code == 130
     assert (err.count(" tick\n"), err.count("could not be observed")) == (2, 1), err

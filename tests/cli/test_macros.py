@@ -31,8 +31,8 @@ def definitions(conf):
     return {name: each.definition.id for name, each in Project.load(conf).spec.assets.items() if each.definition}
 
 
-def test_a_query_is_rendered_with_its_macros(asked):
-    (code,) = asked("render", "daily")["code"]
+def test_a_query_is_rendered_with_its_macros(run_json):
+    (code,) = run_json("render", "daily")["code"]
     assert code["statements"][-1] == "SELECT id,\n  `amount` / 1.19D AS net\nFROM `orders`"
 
 
@@ -47,8 +47,8 @@ def test_an_edit_of_a_macro_changes_the_definitions_that_use_it(conf):
     assert definitions(conf) == before
 
 
-def test_columns_of_a_query_are_traced_through_macros(said):
-    code, out, _ = said("lineage", "daily.net")
+def test_columns_of_a_query_are_traced_through_macros(run_cli):
+    code, out, _ = run_cli("lineage", "daily.net")
     assert code == 0
     assert "orders.amount: computed" in out
 
@@ -79,14 +79,14 @@ def test_columns_of_a_query_are_traced_through_macros(said):
         ("macros/money.sql", "{% macro net(amount) %}", "conf/macros/money.sql:1:1: the file of macros is broken"),
     ],
 )
-def test_problems_stand_where_they_are(said, conf, file, text, problem):
+def test_problems_stand_where_they_are(run_cli, conf, file, text, problem):
     (conf / file).write_text(text)
-    code, _, err = said("validate")
+    code, _, err = run_cli("validate")
     assert code == 2
     assert problem in err
 
 
-def test_all_columns_but_some_need_known_ones(said):
-    code, out, err = said("render", "plain")
+def test_all_columns_but_some_need_known_ones(run_cli):
+    code, out, err = run_cli("render", "plain")
     assert (code != 0, out) == (True, "")
     assert "the columns of inlet orders are only known to a run\n  hint: declare its 'columns'" in err

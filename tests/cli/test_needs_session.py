@@ -53,13 +53,13 @@ sql: SELECT * FROM {{ inlets.far }}
 NAMED, FAR = "its table is in a catalog", "it has teleportation"
 
 
-def test_the_plan_says_what_a_session_alone_sees(home, asked, said):
-    assert asked("plan")["needs_session"] == [
+def test_the_plan_says_what_a_session_alone_sees(home, run_json, run_cli):
+    assert run_json("plan")["needs_session"] == [
         {"asset": "far", "reason": FAR},
         {"asset": "named", "reason": NAMED},
         {"asset": "daily", "reason": NAMED},
     ]
-    code, out, _ = said("plan")
+    code, out, _ = run_cli("plan")
     assert code == 0
     assert "only a Spark session can read the current state of these (`plan --spark` starts one):" in out
     lines = {
@@ -70,16 +70,16 @@ def test_the_plan_says_what_a_session_alone_sees(home, asked, said):
     assert "near" not in lines
 
 
-def test_where_everything_is_seen_there_is_nothing_to_say(shop, asked, said):
-    assert asked("plan")["needs_session"] == []
-    assert "Spark session" not in said("plan")[1]
+def test_where_everything_is_seen_there_is_nothing_to_say(shop, run_json, run_cli):
+    assert run_json("plan")["needs_session"] == []
+    assert "Spark session" not in run_cli("plan")[1]
 
 
-def test_the_status_says_it_too(home, said):
-    assert f"far: not observed: {FAR}, so only a Spark session can read it" in said("status")[1]
+def test_the_status_says_it_too(home, run_cli):
+    assert f"far: not observed: {FAR}, so only a Spark session can read it" in run_cli("status")[1]
 
 
-def test_of_several_tables_those_that_are_seen_are_planned(tmp_path, home, asked, said):
+def test_of_several_tables_those_that_are_seen_are_planned(tmp_path, home, run_json, run_cli):
     """One of the tables at paths asks for a session; those in a catalog are not even listed without one."""
     for region in ("de", "nl"):
         write_deltalake(tmp_path / "lake" / f"raw_{region}", pa.table({"x": [1]}))
@@ -92,7 +92,7 @@ def test_of_several_tables_those_that_are_seen_are_planned(tmp_path, home, asked
     (tmp_path / "conf/jobs").mkdir()
     (tmp_path / "conf/jobs/all.py").write_text("def raw(raw): ...\ndef named(named): ...\n")
     (tmp_path / "conf/project.yml").write_text("project: p\nassets: [assets.yml]\npython: [jobs]\n")
-    plan = asked("plan")
+    plan = run_json("plan")
     table = tmp_path / "lake" / "raw_fr"
     assert plan["needs_session"] == [
         {"asset": "raw", "reason": f"{table}: {FAR}"},
@@ -100,10 +100,10 @@ def test_of_several_tables_those_that_are_seen_are_planned(tmp_path, home, asked
     ]
     assert [(run["asset"], run["partitions"]["count"]) for run in plan["runs"]] == [("of_raw", 2)]
     noted = f"raw: not observed without a Spark session (`plan --spark` starts one): {table}: {FAR}"
-    assert noted in said("status")[1].replace("\n", "")
+    assert noted in run_cli("status")[1].replace("\n", "")
 
 
-def test_text_files_that_nobody_has_read_yet_are_counted(tmp_path, monkeypatch, asked, said):
+def test_text_files_that_nobody_has_read_yet_are_counted(tmp_path, monkeypatch, run_json, run_cli):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf/project.yml").write_text("project: p\nassets: [assets.yml]\n")
@@ -114,5 +114,5 @@ def test_text_files_that_nobody_has_read_yet_are_counted(tmp_path, monkeypatch, 
     (tmp_path / "in").mkdir()
     for name in ("a.csv", "b.csv"):
         (tmp_path / "in" / name).write_text("day\n01.02.2025\n")
-    assert asked("plan")["needs_session"] == [{"asset": "raw", "reason": "2 new files not read yet"}]
-    assert "raw: 2 new files not read yet: only Spark reads csv (`plan --spark` starts it)" in said("status")[1]
+    assert run_json("plan")["needs_session"] == [{"asset": "raw", "reason": "2 new files not read yet"}]
+    assert "raw: 2 new files not read yet: only Spark reads csv (`plan --spark` starts it)" in run_cli("status")[1]

@@ -17,24 +17,24 @@ def conf(make_conf):
 
 
 @pytest.mark.usefixtures("conf")
-def test_the_exit_code_says_whether_all_have_accepted(said, monkeypatch):
+def test_the_exit_code_says_whether_all_have_accepted(run_cli, monkeypatch):
     with receiving() as receiver:
         monkeypatch.setenv("ALERTS_URL", receiver.url)
-        assert said("notify", "test") == (0, "  receiver    answer\n  ALERTS_URL  accepted the message\n", "")
+        assert run_cli("notify", "test") == (0, "  receiver    answer\n  ALERTS_URL  accepted the message\n", "")
         receiver.status = 403
-        code, out, _ = said("notify", "test", "--to", "ALERTS_URL", "--json")
+        code, out, _ = run_cli("notify", "test", "--to", "ALERTS_URL", "--json")
     fault = "the receiver rejected it"
     assert (code, json.loads(out)) == (1, [{"receiver": "ALERTS_URL", "accepted": False, "fault": fault}])
 
 
 @pytest.mark.usefixtures("conf", "engine")
-def test_silence(said, asked):
-    assert said("notify", "silence", "tag:sales", "--until", "2100-01-01", "--reason", "moving") == (
+def test_silence(run_cli, run_json):
+    assert run_cli("notify", "silence", "tag:sales", "--until", "2100-01-01", "--reason", "moving") == (
         0,
         "a  is silent until 2100-01-01\n",
         "",
     )
-    (status,) = [each for each in asked("status") if each["asset"] == "a"]
+    (status,) = [each for each in run_json("status") if each["asset"] == "a"]
     assert status["notes"][-1].endswith("until 2100-01-01T00:00Z: moving")
-    assert asked("notify", "silence", "a", "--end") == {"silenced": [], "until": None}
-    assert said("notify", "silence", "a")[0] == 2
+    assert run_json("notify", "silence", "a", "--end") == {"silenced": [], "until": None}
+    assert run_cli("notify", "silence", "a")[0] == 2

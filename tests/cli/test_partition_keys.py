@@ -29,33 +29,33 @@ def shops(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.usefixtures("shops")
-def test_what_is_added_is_known_and_what_is_removed_is_not(asked):
-    assert asked("partitions", "orders", "add", "paris", "rome")["added"] == ["rome"]
-    assert asked("partitions", "orders", "remove", "paris")["removed"] == ["paris"]
-    assert asked("partitions", "orders", "remove", "paris")["removed"] == [], "it is removed already"
-    assert asked("partitions", "orders", "add", "paris")["added"] == ["paris"]
+def test_what_is_added_is_known_and_what_is_removed_is_not(run_json):
+    assert run_json("partitions", "orders", "add", "paris", "rome")["added"] == ["rome"]
+    assert run_json("partitions", "orders", "remove", "paris")["removed"] == ["paris"]
+    assert run_json("partitions", "orders", "remove", "paris")["removed"] == [], "it is removed already"
+    assert run_json("partitions", "orders", "add", "paris")["added"] == ["paris"]
 
 
 @pytest.mark.usefixtures("shops")
-def test_a_segment_that_nobody_knows_cannot_be_removed(asked, said):
-    code, _, err = said("partitions", "orders", "remove", "berlin", "pariss")
+def test_a_segment_that_nobody_knows_cannot_be_removed(run_json, run_cli):
+    code, _, err = run_cli("partitions", "orders", "remove", "berlin", "pariss")
     assert (code, err) == (
         2,
         "error: 'pariss' is not a known segment of shop of asset 'orders'\n  hint: did you mean 'paris'?\n",
     )
-    assert asked("partitions", "orders", "remove", "berlin")["removed"] == ["berlin"], "nothing was, of both"
+    assert run_json("partitions", "orders", "remove", "berlin")["removed"] == ["berlin"], "nothing was, of both"
 
 
 @pytest.mark.usefixtures("shops")
-def test_another_action_is_refused(said):
-    code, _, err = said("partitions", "orders", "ad", "rome")
+def test_another_action_is_refused(run_cli):
+    code, _, err = run_cli("partitions", "orders", "ad", "rome")
     assert code == 2
     assert "invalid value for '[add|remove]': 'ad' is not one of 'add', 'remove'\n  hint: did you mean 'add'?" in err
 
 
 @pytest.mark.parametrize("command", [("backfill", "a"), ("events", "add", "s"), ("explain", "a")], ids=" ".join)
-def test_a_partition_that_is_given_twice_is_refused_where_one_is_taken(said, command):
-    code, _, told = said(*command, "--partition", "2025-01-01", "--partition", "2025-01-02")
+def test_a_partition_that_is_given_twice_is_refused_where_one_is_taken(run_cli, command):
+    code, _, told = run_cli(*command, "--partition", "2025-01-01", "--partition", "2025-01-02")
     assert code == 2
     assert told.splitlines()[-2:] == [
         "error: --partition is given 2 times; expected once",

@@ -41,12 +41,12 @@ def test_every_command_of_a_project_takes_them():
             )
 
 
-def test_each_profile_has_what_was_told_to_it(profiles, asked, said, monkeypatch):
-    assert said("pause", "daily_revenue", "--profile", "dev")[0] == 0
+def test_each_profile_has_what_was_told_to_it(profiles, run_json, run_cli, monkeypatch):
+    assert run_cli("pause", "daily_revenue", "--profile", "dev")[0] == 0
     assert (profiles / "dev/state/journal").is_dir()
 
     def paused(*options):
-        return next(each for each in asked("status", *options) if each["asset"] == "daily_revenue")["paused"]
+        return next(each for each in run_json("status", *options) if each["asset"] == "daily_revenue")["paused"]
 
     assert paused("--profile", "dev")
     assert not paused("--profile", "prod")
@@ -59,23 +59,23 @@ def test_each_profile_has_what_was_told_to_it(profiles, asked, said, monkeypatch
     assert Project.load(profiles, env={}, variables={"LAKE": "/x"}).spec.state == "/x/state"
 
 
-def test_what_nothing_names_cannot_be_set(profiles, said):
+def test_what_nothing_names_cannot_be_set(profiles, run_cli):
     for _ in range(2):  # the second time the project is not compiled again
-        code, _, err = said("plan", "--set", "LAKES=x")
+        code, _, err = run_cli("plan", "--set", "LAKES=x")
         assert code == 2
         assert "the project does not use ${LAKES}" in err
         assert "did you mean 'LAKE'?" in err
 
 
 @pytest.mark.parametrize("text", ["LAKE", "=x", "9A=x", "a b=c"])
-def test_what_is_no_assignment_is_refused_without_its_value(profiles, said, text):
-    code, _, err = said("plan", "--set", text)
+def test_what_is_no_assignment_is_refused_without_its_value(profiles, run_cli, text):
+    code, _, err = run_cli("plan", "--set", text)
     assert code == 2
     assert "expected NAME=VALUE, such as --set REGION=de" in err
 
 
-def test_a_name_is_set_once(profiles, said):
-    assert "--set LAKE is given twice" in said("plan", "--set", "LAKE=a", "--set", "LAKE=b")[2]
+def test_a_name_is_set_once(profiles, run_cli):
+    assert "--set LAKE is given twice" in run_cli("plan", "--set", "LAKE=a", "--set", "LAKE=b")[2]
 
 
 def test_what_was_set_is_shown_by_its_name(profiles):
@@ -91,6 +91,6 @@ def test_logs_are_where_the_profile_says(profiles):
     assert log_folder(Project.load(profiles, env={}).spec) == profiles / "told"
 
 
-def test_tests_of_assets_are_read_with_the_same_variables(profiles, said):
+def test_tests_of_assets_are_read_with_the_same_variables(profiles, run_cli):
     (profiles / "tests").mkdir(exist_ok=True)
-    assert said("validate", "--profile", "dev")[0] == 0
+    assert run_cli("validate", "--profile", "dev")[0] == 0

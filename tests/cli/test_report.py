@@ -22,9 +22,9 @@ def documents(folder):
     return found
 
 
-def test_a_site_of_what_ran(said, asked, engine, tmp_path):
-    assert said("run")[0] == 0
-    code, out, err = said("report", "--out", "site")
+def test_a_site_of_what_ran(run_cli, run_json, engine, tmp_path):
+    assert run_cli("run")[0] == 0
+    code, out, err = run_cli("report", "--out", "site")
     assert (code, err) == (0, "")
     assert re.fullmatch(r"site/index\.html: \d+ files, 0\.\d MB\n", out)
     told = documents(tmp_path / "site")
@@ -32,40 +32,40 @@ def test_a_site_of_what_ran(said, asked, engine, tmp_path):
     assert {run["status"] for run in told["runs"]["runs"]} == {"success"}
     pages = {page["name"]: page for page in told["assets-0"]}
     assert "SELECT" in pages["daily_revenue"]["code"]["text"]
-    assert asked("report", "--out", "site").keys() == {"index", "files", "bytes"}
+    assert run_json("report", "--out", "site").keys() == {"index", "files", "bytes"}
 
 
-def test_the_page_of_an_asset_has_what_its_next_run_executes(said, engine, tmp_path):
-    assert said("report", "--out", "site")[0] == 0
+def test_the_page_of_an_asset_has_what_its_next_run_executes(run_cli, engine, tmp_path):
+    assert run_cli("report", "--out", "site")[0] == 0
     pages = {page["name"]: page for page in documents(tmp_path / "site")["assets-0"]}
     rendered = pages["daily_revenue"]["rendered"]
     assert rendered["partitions"] == ["2025-01-01..2025-01-02"]
     assert "sum(amount) AS revenue" in rendered["code"][0]["statements"][-1]
     assert "rendered" not in pages["orders"]
-    assert said("run")[0] == said("report", "--out", "site")[0] == 0
+    assert run_cli("run")[0] == run_cli("report", "--out", "site")[0] == 0
     assert not [page for page in documents(tmp_path / "site")["assets-0"] if "rendered" in page]
 
 
-def test_code_that_cannot_be_written_costs_no_report(said, monkeypatch, tmp_path):
+def test_code_that_cannot_be_written_costs_no_report(run_cli, monkeypatch, tmp_path):
     def fail(*_):
         raise OSError("the log is gone")
 
     monkeypatch.setattr("sparkassets.spark.query_rendering.QueryRenderer.render", fail)
-    assert said("report", "--out", "site")[0] == 0
+    assert run_cli("report", "--out", "site")[0] == 0
     pages = {page["name"]: page for page in documents(tmp_path / "site")["assets-0"]}
     assert pages["daily_revenue"]["rendered"]["notes"] == ["it cannot be written: OSError: the log is gone"]
 
 
-def test_tags_and_owners_are_in_the_index(said, shop, tmp_path):
+def test_tags_and_owners_are_in_the_index(run_cli, shop, tmp_path):
     with (shop / "assets/best_shops.yml").open("a") as file:
         file.write("owner: ann\ntags: [finance, daily]\n")
-    assert said("report", "--out", "site")[0] == 0
+    assert run_cli("report", "--out", "site")[0] == 0
     rows = {row["name"]: row for row in documents(tmp_path / "site")["index"]["assets"]}
     assert (rows["best_shops"]["owner"], rows["best_shops"]["tags"]) == ("ann", ["finance", "daily"])
 
 
-def test_before_anything_ran(said, tmp_path):
-    assert said("report", "--out", "site")[0] == 0
+def test_before_anything_ran(run_cli, tmp_path):
+    assert run_cli("report", "--out", "site")[0] == 0
     told = documents(tmp_path / "site")
     assert told["runs"] == {"runs": [], "events": []}
     assert not (tmp_path / "state").exists()
@@ -80,8 +80,8 @@ def test_before_anything_ran(said, tmp_path):
         (("--out", "site", "--watch", "0s"), "--watch 0s: expected at least a second"),
     ],
 )
-def test_what_is_refused(said, args, message):
-    code, out, err = said("report", *args)
+def test_what_is_refused(run_cli, args, message):
+    code, out, err = run_cli("report", *args)
     assert (code, out) == (2, "")
     assert message in err
 

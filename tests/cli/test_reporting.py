@@ -25,7 +25,7 @@ def ended(status="success", **more):
     return RunResult(REQUEST, "delays-1", status, 3.14159, **more)
 
 
-def told(progress):
+def report_progress(progress):
     with progress:
         progress.starting("Spark")
         progress.planned(1, 0)
@@ -35,7 +35,7 @@ def told(progress):
 
 def test_lines():
     stream = io.StringIO()
-    told(LineReporter(SHOP, Terminal(stream), NOW))
+    report_progress(LineReporter(SHOP, Terminal(stream), NOW))
     assert stream.getvalue() == (
         f"{STAMP} starting Spark\n"
         f"{STAMP} started delays 2025-01-01..2025-01-03: 3 partitions missing; delays-1\n"

@@ -46,16 +46,16 @@ def test_an_asset_has_its_own_settings_and_those_of_all(conf):
         ("priority: 3", "priority: high", "conf/assets/daily.yml:3:11: "),
     ],
 )
-def test_what_is_wrong_is_refused_at_its_place(said, conf, old, new, problem):
+def test_what_is_wrong_is_refused_at_its_place(run_cli, conf, old, new, problem):
     file = conf / "assets" / "daily.yml"
     file.write_text(file.read_text().replace(old, new))
-    code, _, err = said("validate")
+    code, _, err = run_cli("validate")
     assert code == 2
     assert problem in err
     assert "hunter2xyz" not in err
 
 
-def test_settings_of_a_source_are_refused(said, conf):
+def test_settings_of_a_source_are_refused(run_cli, conf):
     (conf / "assets" / "orders.yml").write_text("asset: orders\nsource: true\nuri: x-o\nspark_conf: {spark.a: 1}\n")
-    code, _, err = said("validate")
+    code, _, err = run_cli("validate")
     assert (code, "a source has no runs, so 'spark_conf' has no effect" in err) == (2, True)

@@ -44,25 +44,25 @@ def project(shop, monkeypatch):
         "path: s3://me:${SHOP_SECRET}@b/x",
     ],
 )
-def test_values_of_the_environment_are_not_shown(project, said, keys):
+def test_values_of_the_environment_are_not_shown(project, run_cli, keys):
     folder = project(f"asset: odd\n{keys}\n")
     for arguments in (["validate"], ["validate", "--json"], ["plan"], ["plan", "--json"]):
-        code, out, err = said(*arguments, "--project", folder)
+        code, out, err = run_cli(*arguments, "--project", folder)
         assert code == 2
         assert SECRET not in out + err
         assert "unexpected" not in out + err
     assert "odd.yml:2:" in err or "odd.yml" in out
 
 
-def test_a_line_with_a_credential_is_shown_without_it(project, said):
+def test_a_line_with_a_credential_is_shown_without_it(project, run_cli):
     folder = project('asset: odd\nextra: {password: "hunter2", token: abc}\nsparc: {dbPassword: hunter2}\n')
-    _, _, err = said("validate", "--project", folder)
+    _, _, err = run_cli("validate", "--project", folder)
     assert "hunter2" not in err
     assert "'extra' contains a credential in 'password', and events store it as clear text" in err
     assert "    sparc: {dbPassword: *******}\n    ^^^^^" in err
 
 
-def test_what_is_typed_is_not_repeated(shop, said):
+def test_what_is_typed_is_not_repeated(shop, run_cli):
     folder = str(shop)
     for arguments in (
         ["events", "add", "nothing", "--id", "token=hunter2"],
@@ -74,15 +74,15 @@ def test_what_is_typed_is_not_repeated(shop, said):
         ["run", "--select", "password=hunter2"],
     ):
         for more in ([], ["--json"]):
-            code, out, err = said(*arguments, *more, "--project", folder)
+            code, out, err = run_cli(*arguments, *more, "--project", folder)
             assert code == 2
             assert "hunter2" not in out + err
             assert "unexpected" not in out + err
 
 
-def test_an_id_is_no_place_for_a_credential(shop, said):
+def test_an_id_is_no_place_for_a_credential(shop, run_cli):
     (name,) = [path.stem for path in (shop / "assets").glob("*.yml")][:1]
-    code, out, _ = said("events", "add", name, "--id", "AKIAIOSFODNN7EXAMPLE", "--json", "--project", str(shop))
+    code, out, _ = run_cli("events", "add", name, "--id", "AKIAIOSFODNN7EXAMPLE", "--json", "--project", str(shop))
     assert code == 2
     assert json.loads(out)["error"]["message"] == "the id contains a key; events are clear text"
 

@@ -57,10 +57,10 @@ def written(folder):
 
 
 @pytest.mark.parametrize("more", [(), ("--json", "--json-progress"), ("--log-format", "json")], ids=" ".join)
-def test_no_credential_is_written_anywhere(planted, said, monkeypatch, tmp_path, more):
+def test_no_credential_is_written_anywhere(planted, run_cli, monkeypatch, tmp_path, more):
     with receiving() as receiver:
         monkeypatch.setenv("ALERTS_URL", receiver.url)
-        code, out, err = said("run", "--metrics", str(tmp_path / "shop.prom"), *more)
+        code, out, err = run_cli("run", "--metrics", str(tmp_path / "shop.prom"), *more)
         assert code == 1
         told = {"messages": json.dumps(receiver.messages, ensure_ascii=False)}
     assert len(receiver.messages) == 1
@@ -69,7 +69,7 @@ def test_no_credential_is_written_anywhere(planted, said, monkeypatch, tmp_path,
     for text in printed:
         told["run"] = told["run"].replace(text, "")
     for look in LOOKS:
-        code, out, err = said(*look)
+        code, out, err = run_cli(*look)
         assert code == 0, err
         told[" ".join(look)] = out + err
     told |= {str(file.relative_to(tmp_path)): text for file, text in written(tmp_path)}

@@ -50,9 +50,9 @@ def test_notifications_of_the_project_select_assets(conf):
         (["--select", "state:paused"], {"daily"}),
     ],
 )
-def test_commands_take_what_is_selected_without_what_is_excluded(asked, args, names):
-    asked("pause", "daily")
-    assert {each["asset"] for each in asked("status", *args)} == names
+def test_commands_take_what_is_selected_without_what_is_excluded(run_json, args, names):
+    run_json("pause", "daily")
+    assert {each["asset"] for each in run_json("status", *args)} == names
 
 
 def test_python_takes_what_the_command_line_takes(conf):
@@ -60,8 +60,8 @@ def test_python_takes_what_the_command_line_takes(conf):
     assert Project.load(conf).assets.select(["orders+1"]) == ("orders", "daily")
 
 
-def test_a_wrong_term_names_the_option(said):
-    code, out, err = said("status", "--exclude", "tag:dayly")
+def test_a_wrong_term_names_the_option(run_cli):
+    code, out, err = run_cli("status", "--exclude", "tag:dayly")
     assert (code, out) == (2, "")
     assert err == ("error: --select: no asset of project 'shop' has 'tag:dayly'\n  hint: did you mean 'daily'?\n")
 
@@ -79,16 +79,16 @@ def test_a_wrong_term_names_the_option(said):
         ("tags: [all]", "tags: ['a b']", "tags"),
     ],
 )
-def test_wrong_defaults_and_selections_are_problems_of_the_file(said, conf, old, new, problem):
+def test_wrong_defaults_and_selections_are_problems_of_the_file(run_cli, conf, old, new, problem):
     text = (conf / "project.yml").read_text()
     (conf / "project.yml").write_text(text.replace(old, new, 1))
-    code, _, err = said("validate")
+    code, _, err = run_cli("validate")
     assert code == 2
     assert problem in err
 
 
-def test_rules_of_one_asset_select_nothing(said, conf):
+def test_rules_of_one_asset_select_nothing(run_cli, conf):
     (conf / "assets" / "orders.yml").write_text("asset: orders\nsource: true\nnotify: {to: X, select: orders}\n")
-    code, _, err = said("validate")
+    code, _, err = run_cli("validate")
     assert code == 2
     assert "conf/assets/orders.yml:3:17: 'select' goes with the project's 'notify'" in err

@@ -57,30 +57,31 @@ def announced(folder, clock):
     return folder
 
 
-def test_compact_lets_go_of_what_is_older_than_it_is_kept(announced, said):
+def test_compact_lets_go_of_what_is_older_than_it_is_kept(announced, run_cli):
     before = Project.load(announced)._context.read_state("test")
-    code, out, _ = said("state", "compact", "--project", str(announced))
+    code, out, _ = run_cli("state", "compact", "--project", str(announced))
     assert (code, out) == (0, "compacted: 7 entries; 6 expired entries were removed\n")
     assert (
-        said("state", "compact", "--project", str(announced), "--json")[1] == '{\n  "entries": 7,\n  "let_go": 0\n}\n'
+        run_cli("state", "compact", "--project", str(announced), "--json")[1]
+        == '{\n  "entries": 7,\n  "let_go": 0\n}\n'
     )
     after = Project.load(announced)._context.read_state("test")
     assert (after.assets, after.datasets, after.seq) == (before.assets, before.datasets, before.seq)
 
 
-def test_what_is_asked_of_history_says_where_it_begins(announced, said):
-    said("state", "compact", "--project", str(announced))
+def test_what_is_asked_of_history_says_where_it_begins(announced, run_cli):
+    run_cli("state", "compact", "--project", str(announced))
     where = "entries before 2025-01-26T12:00:00Z are no longer kept (`retention` of the state)\n"
-    code, out, err = said("events", "list", "--project", str(announced), "--last", "100")
+    code, out, err = run_cli("events", "list", "--project", str(announced), "--last", "100")
     assert (code, len(out.splitlines()), err) == (0, 8, where)
-    code, out, err = said("events", "list", "--project", str(announced), "--last", "100", "--json")
+    code, out, err = run_cli("events", "list", "--project", str(announced), "--last", "100", "--json")
     assert (len(json.loads(out)), err) == (7, where)
-    assert said("events", "list", "--project", str(announced), "--last", "7")[2] == ""
-    assert said("runs", "--project", str(announced))[2] == where
-    code, out, err = said("lineage", "feed", "--partition", "2025-01-06", "--project", str(announced))
+    assert run_cli("events", "list", "--project", str(announced), "--last", "7")[2] == ""
+    assert run_cli("runs", "--project", str(announced))[2] == where
+    code, out, err = run_cli("lineage", "feed", "--partition", "2025-01-06", "--project", str(announced))
     assert (code, "the journal has no record of the run" in out, err) == (0, True, where)
-    assert said("lineage", "feed", "--partition", "2025-02-10", "--project", str(announced))[2] == ""
-    assert said("runs", "feed-1", "--project", str(announced))[2].endswith(
+    assert run_cli("lineage", "feed", "--partition", "2025-02-10", "--project", str(announced))[2] == ""
+    assert run_cli("runs", "feed-1", "--project", str(announced))[2].endswith(
         f"hint: `sparkassets runs` lists them; {where}"
     )
 
@@ -95,25 +96,25 @@ def test_a_driver_lets_go_by_itself_once_that_is_worth_it(folder, clock):
     assert project.state.verify().damages == ()
 
 
-def test_verify(announced, said):
-    assert said("state", "verify", "--project", str(announced)) == (
+def test_verify(announced, run_cli):
+    assert run_cli("state", "verify", "--project", str(announced)) == (
         0,
         "intact: entries 1 to 13, and the snapshot matches them\n",
         "",
     )
-    said("state", "compact", "--project", str(announced))
-    code, out, _ = said("state", "verify", "--project", str(announced), "--json")
+    run_cli("state", "compact", "--project", str(announced))
+    code, out, _ = run_cli("state", "verify", "--project", str(announced), "--json")
     assert (code, json.loads(out)) == (0, {"begins": 7, "entries": 7, "damages": [], "tables": []})
 
 
-def test_verify_names_a_snapshot_that_is_not_what_the_journal_comes_to(announced, said):
+def test_verify_names_a_snapshot_that_is_not_what_the_journal_comes_to(announced, run_cli):
     project = Project.load(announced)
     project.state.compact()
     store = project._context.adapters.store
     rows, seq = store._watermarks.read_snapshot()
     harmed = [row if row.asset is None else type(row)(**{**_fields(row), "cursor": '{"other": 1}'}) for row in rows]
     store._watermarks._replace(harmed, seq=seq, is_superseded=lambda: False)
-    code, out, _ = said("state", "verify", "--project", str(announced))
+    code, out, _ = run_cli("state", "verify", "--project", str(announced))
     hint = "stop all drivers and remove the state's `watermarks`; it is rebuilt from the journal"
     assert code == 3
     assert out == f"the snapshot at entry 13 differs from the journal for feed\n  hint: {hint}\n"
@@ -123,16 +124,16 @@ def _fields(row):
     return {name: getattr(row, name) for name in row.__dataclass_fields__}
 
 
-def test_there_is_no_state(folder, said):
+def test_there_is_no_state(folder, run_cli):
     for verb in (["compact"], ["verify"], ["migrate"], ["export", "--out", "x.jsonl"]):
-        code, out, err = said("state", *verb, "--project", str(folder))
+        code, out, err = run_cli("state", *verb, "--project", str(folder))
         assert (code, out) == (3, "")
         assert "no state in" in err
 
 
-def test_export(announced, said, tmp_path):
+def test_export(announced, run_cli, tmp_path):
     file = tmp_path / "state.jsonl"
-    code, out, _ = said("state", "export", "--out", str(file), "--project", str(announced))
+    code, out, _ = run_cli("state", "export", "--out", str(file), "--project", str(announced))
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert (code, out) == (0, f"{len(lines):,} lines in {file}\n")
     assert {key: lines[0][key] for key in ("table", "project", "format", "begins", "seq")} == {
@@ -150,36 +151,36 @@ def test_export(announced, said, tmp_path):
         {"password_file": "none"},
     )
     assert {line["table"] for line in lines} == {"state", "journal"}
-    assert said("state", "export", "--out", str(file), "--project", str(announced))[0] == 0
-    said("state", "compact", "--project", str(announced))
-    said("state", "export", "--out", str(file), "--project", str(announced))
+    assert run_cli("state", "export", "--out", str(file), "--project", str(announced))[0] == 0
+    run_cli("state", "compact", "--project", str(announced))
+    run_cli("state", "export", "--out", str(file), "--project", str(announced))
     tables = [json.loads(line)["table"] for line in file.read_text().splitlines()]
     assert [tables.count(name) for name in ("state", "base", "journal", "watermarks")] == [1, 2, 7, 2]
 
 
 @pytest.mark.parametrize("text", ["", "mine\n", "{}\n", '{"sparkassets_export": 1, "project": "other"}\n'])
-def test_export_never_goes_over_what_is_not_its_own(announced, said, tmp_path, text):
+def test_export_never_goes_over_what_is_not_its_own(announced, run_cli, tmp_path, text):
     file = tmp_path / "mine.jsonl"
     file.write_text(text)
-    code, _, err = said("state", "export", "--out", str(file), "--project", str(announced))
+    code, _, err = run_cli("state", "export", "--out", str(file), "--project", str(announced))
     assert (code, file.read_text()) == (2, text)
     assert f"{str(file)!r} exists and is not an export of project 'shop'" in err
     assert list(tmp_path.glob(".*part")) == []
 
 
-def test_export_without_values_of_the_environment(folder, clock, said, monkeypatch, tmp_path):
+def test_export_without_values_of_the_environment(folder, clock, run_cli, monkeypatch, tmp_path):
     monkeypatch.setenv("LAKE", "hidden-lake")
     (folder / "assets" / "feed.yml").write_text(FEED.replace("s3://lake", "s3://${LAKE}"))
     Project.load(folder).events.add("feed", partition="2025-01-01")
     file = tmp_path / "state.jsonl"
-    said("state", "export", "--out", str(file), "--project", str(folder))
+    run_cli("state", "export", "--out", str(file), "--project", str(folder))
     assert "hidden-lake" not in file.read_text()
     assert "s3://${LAKE}/feed" in file.read_text()
     assert all(json.loads(line) for line in file.read_text().splitlines())
 
 
-def test_migrate(announced, said):
-    assert said("state", "migrate", "--project", str(announced)) == (
+def test_migrate(announced, run_cli):
+    assert run_cli("state", "migrate", "--project", str(announced)) == (
         0,
         f"everything is already in format {FORMAT}\n",
         "",

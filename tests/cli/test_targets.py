@@ -33,9 +33,9 @@ class Unchanging(FakeTargets):
 
 
 @pytest.fixture
-def left(engine, shop, said, monkeypatch):
+def left(engine, shop, run_cli, monkeypatch):
     """The project after a run, and what is found of `daily_revenue` from then on."""
-    assert said("run", "--json")[0] == 0
+    assert run_cli("run", "--json")[0] == 0
 
     def find(found):
         monkeypatch.setattr("sparkassets.wiring.catalogs.DeltaTargetObserver", lambda: Unchanging(found))
@@ -43,46 +43,46 @@ def left(engine, shop, said, monkeypatch):
     return find
 
 
-def test_what_another_writer_changed_is_noticed(left, said, asked):
+def test_what_another_writer_changed_is_noticed(left, run_cli, run_json):
     left(CHANGED)
-    code, out, _ = said("plan")
+    code, out, _ = run_cli("plan")
     assert code == 0
     assert "noticed:" in out
-    document = asked("plan")
+    document = run_json("plan")
     (note,) = document["notes"]
     assert note["asset"] == "daily_revenue"
     assert note["note"].startswith("changed by another writer: DELETE in version 1 at 2025-01-04T14:13")
     assert note["partitions"] == {"ranges": ["2025-01-02..2025-01-02"], "count": 1}
     assert [run["asset"] for run in document["runs"]] == ["best_shops"]
-    (status,) = [each for each in asked("status") if each["asset"] == "daily_revenue"]
+    (status,) = [each for each in run_json("status") if each["asset"] == "daily_revenue"]
     assert status["notes"][0].startswith("2025-01-02: changed by another writer: DELETE")
-    assert "daily_revenue: 2025-01-02: changed by another writer: DELETE" in said("status")[1]
-    assert "changed by another writer: DELETE" in said("explain", "daily_revenue")[1]
+    assert "daily_revenue: 2025-01-02: changed by another writer: DELETE" in run_cli("status")[1]
+    assert "changed by another writer: DELETE" in run_cli("explain", "daily_revenue")[1]
 
 
-def test_a_table_that_is_gone_is_due_again(left, asked, said):
+def test_a_table_that_is_gone_is_due_again(left, run_json, run_cli):
     left(TableFinding("gone", "its table at /w/daily_revenue was deleted", EVERYTHING))
-    document = asked("plan")
+    document = run_json("plan")
     assert [(run["asset"], run["reason"]) for run in document["runs"]] == [
         ("daily_revenue", "2 partitions missing; its table at /w/daily_revenue was deleted")
     ]
-    assert "its table at /w/daily_revenue was deleted" in said("status")[1]
-    assert "its output was deleted" in said("explain", "daily_revenue")[1]
+    assert "its table at /w/daily_revenue was deleted" in run_cli("status")[1]
+    assert "its output was deleted" in run_cli("explain", "daily_revenue")[1]
 
 
-def test_a_table_that_cannot_be_read_is_told_and_the_command_goes_on(left, asked, said):
+def test_a_table_that_cannot_be_read_is_told_and_the_command_goes_on(left, run_json, run_cli):
     left(SourceError("cannot read the Delta table at '/w/daily_revenue': no access"))
-    waits = {each["asset"]: each["reason"] for each in asked("plan")["waiting"]}
+    waits = {each["asset"]: each["reason"] for each in run_json("plan")["waiting"]}
     assert waits["daily_revenue"] == "cannot read the Delta table at '/w/daily_revenue': no access"
-    assert "no access" in said("status")[1]
+    assert "no access" in run_cli("status")[1]
 
 
-def test_what_of_a_source_is_left_out_is_told_by_plan_and_status(shop, said, asked):
+def test_what_of_a_source_is_left_out_is_told_by_plan_and_status(shop, run_cli, run_json):
     (landed, *_) = sorted(shop.rglob("2025-01-01.csv"))
     landed.with_name("9999-12-31.csv").write_text(landed.read_text())
     told = "1 file of no day of the years 1000 to 8999 left out: 9999-12-31.csv"
-    assert told in said("plan")[1]
-    assert f"orders: {told}" in said("status")[1]
-    (status,) = [each for each in asked("status") if each["asset"] == "orders"]
+    assert told in run_cli("plan")[1]
+    assert f"orders: {told}" in run_cli("status")[1]
+    (status,) = [each for each in run_json("status") if each["asset"] == "orders"]
     assert status["notes"] == [told]
     assert status["error"] is None

@@ -27,8 +27,8 @@ def tests(shop):
 
 
 @pytest.mark.usefixtures("tests")
-def test_one_that_passes_and_one_that_does_not(said):
-    code, out, err = said("test")
+def test_one_that_passes_and_one_that_does_not(run_cli):
+    code, out, err = run_cli("test")
     lines = [line.split("  ")[0] if line[0] in "✓✗" else line for line in out.splitlines()]
     assert (code, err) == (1, "")
     assert lines == [
@@ -42,8 +42,8 @@ def test_one_that_passes_and_one_that_does_not(said):
 
 
 @pytest.mark.usefixtures("tests")
-def test_those_that_are_named(said):
-    code, out, _ = said("test", "wai*", "--json")
+def test_those_that_are_named(run_cli):
+    code, out, _ = run_cli("test", "wai*", "--json")
     (told,) = json.loads(out)["tests"]
     assert code == 0
     assert told.pop("seconds") >= 0
@@ -55,20 +55,20 @@ def test_those_that_are_named(said):
         "outcome": "passed",
         "message": None,
     }
-    code, _, err = said("test", "wats")
+    code, _, err = run_cli("test", "wats")
     assert (code, "unknown test 'wats'" in err, "did you mean 'waits'?" in err) == (2, True, True)
 
 
 @pytest.mark.usefixtures("tests")
-def test_validate_checks_them(said, shop):
-    assert said("validate")[1].endswith("2 assets, 1 source, 2 tests\n")
+def test_validate_checks_them(run_cli, shop):
+    assert run_cli("validate")[1].endswith("2 assets, 1 source, 2 tests\n")
     (shop / "tests/b.yml").write_text("test: b\nasset: nobody\nexpect: []\n")
-    code, _, err = said("validate")
+    code, _, err = run_cli("validate")
     assert (code, "conf/tests/b.yml:2:8: unknown asset 'nobody'" in err) == (2, True)
 
 
-def test_without_any(said):
-    assert said("test") == (
+def test_without_any(run_cli):
+    assert run_cli("test") == (
         0,
         "no tests found: write one to tests/<name>.yml in the project's folder\n",
         "",

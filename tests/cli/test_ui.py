@@ -195,10 +195,10 @@ def test_a_command_is_what_a_person_would_type(serve):
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
-def test_every_verb_is_a_command_with_the_options_that_it_takes(request_, words, said):
+def test_every_verb_is_a_command_with_the_options_that_it_takes(request_, words, run_cli):
     arguments = CommandRequest(asset="a", **request_).arguments()
     assert " ".join(arguments) == words
-    code, _, err = said(*arguments)
+    code, _, err = run_cli(*arguments)
     assert code == 2
     assert "no such option" not in err
 
@@ -252,12 +252,12 @@ def test_a_command_that_computes_is_not_waited_for_and_can_be_stopped(serve):
     assert client.document("/commands") == []
 
 
-def test_the_errors_are_those_of_the_command_line(serve, said):
+def test_the_errors_are_those_of_the_command_line(serve, run_cli):
     _, client = serve(commands())
     client.enter()
     request = {"verb": "mark", "asset": "daily_revenue", "partition": "2025-13-01", "reason": "x"}
     command = json.loads(client.send("/commands", request).content)
-    code, out, _ = said("mark", "daily_revenue", "--partition", "2025-13-01", "--missing", "--reason", "x", "--json")
+    code, out, _ = run_cli("mark", "daily_revenue", "--partition", "2025-13-01", "--missing", "--reason", "x", "--json")
     assert (command["exit"], command["answer"]) == (code, json.loads(out))
 
 

@@ -246,7 +246,7 @@ class TestSnapshot:
 
 class TestHistory:
     @pytest.fixture
-    def told(self, store) -> JournalStore:
+    def filled_store(self, store) -> JournalStore:
         store.append([row(1, kind="claim", asset="a", run="r1"), row(2, kind="claim", asset="b", run="r2")], after=0)
         store.append([row(3, kind="success", asset="a", run="r1")], after=1)
         store.append(
@@ -284,12 +284,12 @@ class TestHistory:
             ({"kinds": ["claim"], "last": 5, "after_seq": 2}, []),
         ],
     )
-    def test_filters(self, told, asked, expected):
-        assert [row.seq for row in told.read_history(HistoryQuery(**asked))] == expected
+    def test_filters(self, filled_store, asked, expected):
+        assert [row.seq for row in filled_store.read_history(HistoryQuery(**asked))] == expected
 
-    def test_it_sees_what_others_committed(self, told):
-        told.append([row(6)], after=3)
-        assert [row.seq for row in told.read_history(HistoryQuery(last=1))] == [6]
+    def test_it_sees_what_others_committed(self, filled_store):
+        filled_store.append([row(6)], after=3)
+        assert [row.seq for row in filled_store.read_history(HistoryQuery(last=1))] == [6]
 
 
 class TestMaintenance:

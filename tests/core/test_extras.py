@@ -7,7 +7,7 @@ from sparkassets.core.redaction import redact
 from sparkassets.errors import InputError
 
 
-def said(extra):
+def error_of(extra):
     with pytest.raises(InputError) as caught:
         check_extra(extra)
     return str(caught.value)
@@ -15,11 +15,11 @@ def said(extra):
 
 def test_an_extra_has_a_size():
     assert check_extra({"a": "x" * (EXTRA_BYTES - 9)})
-    assert said({"a": "x" * (EXTRA_BYTES - 8)}) == (
+    assert error_of({"a": "x" * (EXTRA_BYTES - 8)}) == (
         "the extra is 65,537 bytes of JSON; expected at most 65,536\n  hint: store large values in a file or a "
         "table, and their location in the extra"
     )
-    assert said({"a": "ä" * 40_000}).startswith("the extra is 80,009 bytes")
+    assert error_of({"a": "ä" * 40_000}).startswith("the extra is 80,009 bytes")
 
 
 def listed(depth):
@@ -33,7 +33,7 @@ def listed(depth):
 def test_an_extra_has_a_depth(depth):
     """Whoever reads it back from the journal may have less of Python's stack left than whoever announced it."""
     assert check_extra(listed(EXTRA_DEPTH)) == listed(EXTRA_DEPTH)
-    assert said(listed(depth)) == ("the extra nests more than 100 objects and lists")
+    assert error_of(listed(depth)) == ("the extra nests more than 100 objects and lists")
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,12 @@ def test_an_extra_has_a_depth(depth):
     ],
 )
 def test_an_extra_is_a_json_object(extra, message):
-    assert said(extra).split("\n")[0] == message
+    assert error_of(extra).split("\n")[0] == message
 
 
 @pytest.mark.parametrize("extra", [{"x": "a\ud800"}, {"x": [{"y": "\ud800"}]}, {"\ud800": 1}])
 def test_an_extra_can_be_written_as_utf_8(extra):
-    assert said(extra) == (
+    assert error_of(extra) == (
         "the extra contains '\\ud800', half of a surrogate pair, which is not valid Unicode\n  hint: the text was "
         "decoded from invalid bytes; replace the characters that could not be read"
     )
@@ -74,4 +74,4 @@ def test_an_extra_is_a_copy():
     ],
 )
 def test_an_extra_holds_no_credentials(extra, what):
-    assert said(extra) == redact(said(extra)) == f"the extra{what}; events are clear text"
+    assert error_of(extra) == redact(error_of(extra)) == f"the extra{what}; events are clear text"

@@ -107,7 +107,7 @@ class Started:
         return log.read_text() if log is not None and log.exists() else ""
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         """What it wrote."""
         return self.orders.said.read_text() if self.orders.said is not None and self.orders.said.exists() else ""
 
@@ -116,7 +116,7 @@ class Started:
         if self.end in ("", "stopped"):
             self.end = self._server.ask(f"wait {self.pid}")
         assert self.end in ("exited 0", "stopped", KILLED, also), (
-            f"{self.end} at {self.point or 'no point'}:\n{self.said}"
+            f"{self.end} at {self.point or 'no point'}:\n{self.output}"
         )
         return self.end
 

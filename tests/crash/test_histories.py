@@ -99,7 +99,7 @@ def test_every_table_is_as_if_computed_from_scratch(seed, tmp_path, figures):
         table, fresh = lake.table(name), lake.from_scratch(name)
         there = inside(spec.partitioning, ledger.state.assets[name].coverage)
         assert sorted(table) == sorted(there)
-        assert {partition: fresh[partition] for partition in there} == dict(table), last.said
+        assert {partition: fresh[partition] for partition in there} == dict(table), last.output
         maker = lake.project.assets[spec.maker or name]
         assert computable(lake, maker, set(fresh) - set(there)) == [], name
         if table:
@@ -109,4 +109,4 @@ def test_every_table_is_as_if_computed_from_scratch(seed, tmp_path, figures):
             assert len(recorded) == len(set(recorded))
     again = history.start()
     assert again.ends() == "exited 0"
-    assert again.said == ""
+    assert again.output == ""

@@ -12,7 +12,7 @@ from tests.crash.shop import SCENARIOS, Shop
 
 
 @pytest.fixture
-def asked(capfd):
+def show_status(capfd):
     """What `status` says, for programs and for people."""
 
     def ask(shop):
@@ -25,12 +25,12 @@ def asked(capfd):
     return ask
 
 
-def test_a_driver_that_stands_holds_its_run_and_one_that_was_killed_is_gone(tmp_path, figures, asked):
+def test_a_driver_that_stands_holds_its_run_and_one_that_was_killed_is_gone(tmp_path, figures, show_status):
     shop = Shop(tmp_path, SCENARIOS["date_range, replace"])
     shop.sell()
     driver = start(shop.folder, point="read:ready", act="stop")
     assert driver.ends() == "stopped"
-    document, text = asked(shop)
+    document, text = show_status(shop)
     (holder,) = document["holders"]
     assert holder["run"] == document["running"]
     assert holder["driver"].endswith(f":{driver.pid} run")
@@ -40,19 +40,19 @@ def test_a_driver_that_stands_holds_its_run_and_one_that_was_killed_is_gone(tmp_
     assert "last seen alive " in text
     driver.kill()
     assert figures.killed(driver)
-    document, text = asked(shop)
+    document, text = show_status(shop)
     assert document["running"] is None
     assert [(each["run"], each["gone"]) for each in document["holders"]] == [(holder["run"], True)]
     assert "which is gone: the next run recovers it" in text
     assert start(shop.folder).ends() == "exited 0"
-    assert asked(shop)[0]["holders"] == []
+    assert show_status(shop)[0]["holders"] == []
 
 
-def test_of_a_driver_of_another_host_nobody_says_that_it_is_gone(tmp_path, figures, asked):
+def test_of_a_driver_of_another_host_nobody_says_that_it_is_gone(tmp_path, figures, show_status):
     shop = Shop(tmp_path, SCENARIOS["date_range, replace"])
     shop.sell()
     assert figures.killed(start(shop.folder, point="read:ready", host="elsewhere", ahead=7 * 60))
-    document, text = asked(shop)
+    document, text = show_status(shop)
     (holder,) = document["holders"]
     assert (holder["gone"], holder["silent_seconds"]) == (False, 0)
     assert document["running"] == holder["run"]

@@ -40,7 +40,7 @@ def judge(shop: Shop, figures: Figures, last: Started) -> None:
     wrong = shop.wrong()
     figures.lost += wrong.lost
     figures.doubled += wrong.doubled
-    assert (wrong.lost, wrong.doubled) == (0, 0), last.said
+    assert (wrong.lost, wrong.doubled) == (0, 0), last.output
 
 
 def opened(home: Path, name: str, figures: Figures) -> Shop:
@@ -62,7 +62,7 @@ def check(shop: Shop) -> None:
     shop.check()
     last = start(shop.folder)
     assert last.ends() == "exited 0"
-    assert last.said == ""
+    assert last.output == ""
 
 
 @CRASH

@@ -52,8 +52,8 @@ def test_a_container_of_the_same_name_takes_nothing_of_ours_nor_we_of_its(ours, 
     holder.go_on()
     assert holder.ends() == "exited 0"
     assert other.ends() == "exited 0"
-    assert claims[-1] in holder.said
-    assert other.said == ""
+    assert claims[-1] in holder.output
+    assert other.output == ""
     figures.stops += 1
     settle(shop, figures)
     check(shop)

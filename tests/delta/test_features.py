@@ -96,7 +96,7 @@ def test_delta_forbids_some_characters_in_names(character):
     assert reason_of_columns([field("long", name)], None) == f"Delta refuses the name of its column '{name}'"
 
 
-def made(folder, *fields, **properties):
+def make_table(folder, *fields, **properties):
     schema = Schema.from_json(json.dumps(struct(*(fields or (field("long"),)))))
     return DeltaTable.create(folder, schema, configuration=properties)
 
@@ -104,8 +104,8 @@ def made(folder, *fields, **properties):
 def test_time_without_a_zone_is_a_drivers_where_the_table_has_it_already(tmp_path):
     zoneless, where = [field(array("timestamp_ntz"), "t")], "it does not support timestamps without a time zone yet"
     assert reason_of_columns(zoneless, None) is None
-    assert reason_of_columns(zoneless, made(tmp_path / "plain")) == where
-    assert reason_of_columns(zoneless, made(tmp_path / "has", *zoneless)) is None
+    assert reason_of_columns(zoneless, make_table(tmp_path / "plain")) == where
+    assert reason_of_columns(zoneless, make_table(tmp_path / "has", *zoneless)) is None
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_time_without_a_zone_is_a_drivers_where_the_table_has_it_already(tmp_pat
     ],
 )
 def test_what_properties_ask_of_writers_is_for_spark(tmp_path, properties, reason):
-    made(tmp_path)
+    make_table(tmp_path)
     assert reason_for_spark(_with(tmp_path, properties)) == reason
 
 
@@ -137,7 +137,7 @@ def _with(folder, properties):
 
 
 def test_columns_of_a_table_are_asked_like_those_of_a_run(tmp_path):
-    assert reason_for_spark(made(tmp_path, field("long", CURRENT_DEFAULT="7"))) == (
+    assert reason_for_spark(make_table(tmp_path, field("long", CURRENT_DEFAULT="7"))) == (
         "its column 'n' is filled by a default"
     )
 
@@ -189,5 +189,5 @@ def test_tables_that_spark_made_tell_why_they_are_its_own(tmp_path, name):
 
 @pytest.mark.parametrize("configuration", [{"delta.enableChangeDataFeed": "true"}, {"delta.appendOnly": "false"}])
 def test_versions_of_the_protocol_that_ask_for_nothing_more_are_a_drivers(tmp_path, configuration):
-    table = made(tmp_path, **configuration)
+    table = make_table(tmp_path, **configuration)
     assert reason_for_spark(table) is None

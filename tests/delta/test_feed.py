@@ -43,7 +43,7 @@ def changes(path, since, version=None):
     return table_changes(path, position(path, since), DeltaTable(path).version() if version is None else version)
 
 
-def told(path, since, version=None):
+def availability(path, since, version=None):
     found = changes(path, since, version).availability
     return found.kind, found.reason
 
@@ -81,10 +81,10 @@ def test_without_a_feed_what_else_happened_is_not_told(path):
     write(path, 1, 2)
     write(path, 3)
     DeltaTable(path).delete("id = 1")
-    assert told(path, 0) == ("unrecorded", "version 2 (DELETE) changed or removed rows")
-    assert told(path, 0, 1) == ("available", "")
+    assert availability(path, 0) == ("unrecorded", "version 2 (DELETE) changed or removed rows")
+    assert availability(path, 0, 1) == ("available", "")
     write_deltalake(path, rows(9), mode="overwrite")
-    assert told(path, 2) == ("unrecorded", "version 3 (WRITE) changed or removed rows")
+    assert availability(path, 2) == ("unrecorded", "version 3 (WRITE) changed or removed rows")
 
 
 def test_a_feed_that_came_later_does_not_tell_what_was_before(path):
@@ -92,7 +92,7 @@ def test_a_feed_that_came_later_does_not_tell_what_was_before(path):
     DeltaTable(path).delete("id = 1")
     turn(path, on=True)
     write(path, 3)
-    assert told(path, 0) == ("lost", "version 1 (DELETE) changed rows before its change feed was on")
+    assert availability(path, 0) == ("lost", "version 1 (DELETE) changed rows before its change feed was on")
     assert changes(path, 1).feed_ranges == (FeedRange(3, 3, replaced=False),)
 
 
@@ -120,7 +120,7 @@ def test_a_feed_that_was_off_for_a_while(path):
     )
     turn(path, on=False)
     DeltaTable(path).delete("id = 1")
-    assert told(path, 0) == ("unrecorded", "version 7 (DELETE) changed or removed rows")
+    assert availability(path, 0) == ("unrecorded", "version 7 (DELETE) changed or removed rows")
 
 
 def test_versions_that_replace_files_are_apart(path):
@@ -149,7 +149,7 @@ def test_a_column_that_came_is_no_other_table(path):
 def test_columns_that_are_others_are_not_told(path):
     write(path, 1, configuration=ON)
     write_deltalake(path, pa.table({"id": ["a"]}), mode="overwrite", schema_mode="overwrite")
-    assert told(path, 0) == ("lost", "its columns changed in version 1")
+    assert availability(path, 0) == ("lost", "its columns changed in version 1")
 
 
 def test_a_log_that_is_too_short_is_not_told(path):
@@ -165,11 +165,11 @@ def test_files_that_were_vacuumed_are_not_told(path):
     write(path, 1, 2, configuration=ON)
     DeltaTable(path).delete("id = 1")
     write(path, 3)
-    assert told(path, 0) == ("available", "")
+    assert availability(path, 0) == ("available", "")
     for each in Path(path, "_change_data").glob("*.parquet"):
         each.unlink()
-    assert told(path, 0) == ("lost", "files of version 1 are gone")
-    assert told(path, 1) == ("available", "")
+    assert availability(path, 0) == ("lost", "files of version 1 are gone")
+    assert availability(path, 1) == ("available", "")
 
 
 def test_in_a_store_the_first_version_is_asked_for_what_vacuum_takes(path, monkeypatch):

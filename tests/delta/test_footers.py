@@ -62,7 +62,7 @@ def footer(table: pa.Table, **options: Any) -> pq.FileMetaData:
     return pq.ParquetFile(pa.BufferReader(sink.getvalue())).metadata
 
 
-def told(
+def statistics_of(
     table: pa.Table,
     *,
     schema: Mapping[str, Any] | None = None,
@@ -138,7 +138,7 @@ def test_footers_tell_what_the_rows_do(table, rows_in_a_group):
         for side, one in zip((low, high, nulls), found, strict=True):
             if "it" in one:
                 side[name] = one["it"]
-    got = told(table, row_group_size=rows_in_a_group)
+    got = statistics_of(table, row_group_size=rows_in_a_group)
     assert got["numRecords"] == table.num_rows
     assert got["nullCount"] == nulls
     assert got.get("minValues", {}) == low
@@ -181,7 +181,7 @@ AS_DELTA_WRITES = {
 
 @pytest.mark.parametrize(("text", "upper"), AS_DELTA_WRITES.items())
 def test_the_upper_bound_of_a_long_text_is_the_one_that_delta_makes(text, upper):
-    assert told(pa.table({"t": [text]}))["maxValues"] == ({} if upper is None else {"t": upper})
+    assert statistics_of(pa.table({"t": [text]}))["maxValues"] == ({} if upper is None else {"t": upper})
 
 
 @given(TEXT, st.integers(0, 40))
@@ -193,14 +193,14 @@ def test_bounds_of_text_hold_the_text(text, prefix):
 
 
 def test_text_is_kept_as_long_as_the_table_says():
-    got = told(pa.table({"t": ["abcdef"]}), properties={"delta.dataSkippingStringPrefixLength": "3"})
+    got = statistics_of(pa.table({"t": ["abcdef"]}), properties={"delta.dataSkippingStringPrefixLength": "3"})
     assert (got["minValues"], got["maxValues"]) == ({"t": "abc"}, {"t": "abc\x7f"})
 
 
 @given(st.lists(st.floats(width=32), min_size=1))
 def test_a_float_is_written_in_as_few_digits_as_mean_the_same(numbers):
     schema = struct(field("f", "float"))
-    got = told(pa.table({"f": pa.array(numbers, pa.float32())}), schema=schema)
+    got = statistics_of(pa.table({"f": pa.array(numbers, pa.float32())}), schema=schema)
     there = [each for each in numbers if not math.isnan(each)]
     found = got["minValues"].get("f")
     if there:
@@ -212,14 +212,14 @@ def test_a_float_is_written_in_as_few_digits_as_mean_the_same(numbers):
 
 def test_an_instant_goes_down_to_the_millisecond_as_its_readers_know():
     at = datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
-    got = told(pa.table({"at": pa.array([at, at + timedelta(microseconds=1)], pa.timestamp("us", "UTC"))}))
+    got = statistics_of(pa.table({"at": pa.array([at, at + timedelta(microseconds=1)], pa.timestamp("us", "UTC"))}))
     assert got["minValues"] == {"at": "1969-12-31T23:59:59.999Z"}
     assert got["maxValues"] == {"at": "1970-01-01T00:00:00.000Z"}
 
 
 def test_seconds_milliseconds_and_nanoseconds_are_instants_too():
     for unit in ("ms", "us", "ns"):
-        got = told(
+        got = statistics_of(
             pa.table({"at": pa.array([1_500], pa.timestamp("ms", "UTC")).cast(pa.timestamp(unit, "UTC"))}),
             schema=struct(field("at", "timestamp")),
         )
@@ -229,41 +229,41 @@ def test_seconds_milliseconds_and_nanoseconds_are_instants_too():
 def test_instants_of_another_calendar_have_no_bounds():
     table = pa.table({"day": pa.array([date(1500, 1, 1)], pa.date32())})
     marked = table.replace_schema_metadata({"org.apache.spark.legacyDateTime": ""})
-    assert told(table)["minValues"] == {"day": "1500-01-01"}
-    assert told(marked)["minValues"] == {}
+    assert statistics_of(table)["minValues"] == {"day": "1500-01-01"}
+    assert statistics_of(marked)["minValues"] == {}
 
 
 def test_all_digits_of_a_decimal_are_there():
     value = Decimal("12345678901234567890.0123456789")
     table = pa.table({"d": pa.array([value], pa.decimal128(38, 10))})
-    assert told(table)["minValues"] == {"d": value}
+    assert statistics_of(table)["minValues"] == {"d": value}
 
 
 def test_a_list_or_map_has_its_nulls_where_it_is_certain_that_it_is_never_empty():
     lists = pa.array([[1], [2, 3]], pa.list_(pa.int32()))
     maps = pa.array([[("k", 1)], [("l", 2)]], pa.map_(pa.string(), pa.int32()))
-    assert told(pa.table({"l": lists, "m": maps})) == {"numRecords": 2, "nullCount": {"l": 0, "m": 0}}
+    assert statistics_of(pa.table({"l": lists, "m": maps})) == {"numRecords": 2, "nullCount": {"l": 0, "m": 0}}
     empty = pa.array([[1], []], pa.list_(pa.int32()))
-    assert told(pa.table({"l": empty, "x": ints(x=[1, 2])["x"]}))["nullCount"] == {"x": 0}
+    assert statistics_of(pa.table({"l": empty, "x": ints(x=[1, 2])["x"]}))["nullCount"] == {"x": 0}
 
 
 def test_what_comes_after_a_list_or_map_is_not_mistaken_for_it():
     pairs = pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int32()))
     deep = pa.array([[{"a": 5, "b": [6]}]], pa.list_(pa.struct([("a", pa.int32()), ("b", pa.list_(pa.int32()))])))
     table = pa.table({"m": pairs, "d": deep, "x": pa.array([7], pa.int32())})
-    assert told(table)["minValues"] == {"x": 7}
+    assert statistics_of(table)["minValues"] == {"x": 7}
 
 
 def test_a_column_with_a_dot_is_not_a_field_of_a_structure():
     table = pa.table(
         {"a": pa.array([{"b": 1}], pa.struct([("b", pa.int32())])), "a.b": pa.array([2], pa.int32())},
     )
-    assert told(table)["minValues"] == {"a": {"b": 1}, "a.b": 2}
+    assert statistics_of(table)["minValues"] == {"a": {"b": 1}, "a.b": 2}
 
 
 def test_a_column_that_the_file_was_written_without_is_null_in_all_rows():
     schema = struct(field("x", "integer"), field("new", "string"), field("s", struct(field("y", "date"))))
-    got = told(ints(x=[1, 2]), schema=schema)
+    got = statistics_of(ints(x=[1, 2]), schema=schema)
     assert got == {
         "numRecords": 2,
         "minValues": {"x": 1},
@@ -273,11 +273,11 @@ def test_a_column_that_the_file_was_written_without_is_null_in_all_rows():
 
 
 def test_names_are_compared_without_case():
-    assert told(ints(ORIGIN=[1]), schema=struct(field("origin", "integer")))["minValues"] == {"origin": 1}
+    assert statistics_of(ints(ORIGIN=[1]), schema=struct(field("origin", "integer")))["minValues"] == {"origin": 1}
 
 
 def test_a_column_of_another_type_in_the_file_has_no_bounds():
-    assert told(ints(x=[1]), schema=struct(field("x", "string"))) == {
+    assert statistics_of(ints(x=[1]), schema=struct(field("x", "string"))) == {
         "numRecords": 1,
         "minValues": {},
         "maxValues": {},
@@ -287,11 +287,11 @@ def test_a_column_of_another_type_in_the_file_has_no_bounds():
 
 def test_text_in_the_order_of_a_language_has_no_bounds():
     collated = field("t", "string", __COLLATIONS={"t": "spark.UTF8_LCASE"})
-    assert told(pa.table({"t": ["b"]}), schema=struct(collated)) == {"numRecords": 1, "nullCount": {"t": 0}}
+    assert statistics_of(pa.table({"t": ["b"]}), schema=struct(collated)) == {"numRecords": 1, "nullCount": {"t": 0}}
 
 
 def test_without_statistics_only_the_rows_are_counted():
-    assert told(ints(x=[1, 2]), write_statistics=False) == {
+    assert statistics_of(ints(x=[1, 2]), write_statistics=False) == {
         "numRecords": 2,
         "minValues": {},
         "maxValues": {},
@@ -311,7 +311,7 @@ def test_files_of_one_schema_after_another():
 
 
 def test_a_file_without_rows():
-    assert told(ints(x=[])) == {"numRecords": 0, "minValues": {}, "maxValues": {}, "nullCount": {"x": 0}}
+    assert statistics_of(ints(x=[])) == {"numRecords": 0, "minValues": {}, "maxValues": {}, "nullCount": {"x": 0}}
 
 
 def test_footers_are_read_in_the_order_of_their_paths(tmp_path):

@@ -35,7 +35,7 @@ def puts(monkeypatch):
     return given
 
 
-def told(path) -> list[str]:
+def commit_texts(path) -> list[str]:
     """What commits say of themselves, oldest first, without the creation."""
     return [each["userMetadata"] for each in reversed(DeltaTable(path).history()) if "userMetadata" in each]
 
@@ -48,7 +48,7 @@ def test_a_fence_meets_a_commit_that_was_quicker_and_lower(table):
     ):
         commit(table, before, change("app", 8))
     commit(table, DeltaTable(table), change("app", 8))
-    assert told(table) == ["app-7", "app-8"]
+    assert commit_texts(table) == ["app-7", "app-8"]
 
 
 def test_a_lost_answer_is_found_behind_a_commit_of_somebody_elses(table, puts):
@@ -59,7 +59,7 @@ def test_a_lost_answer_is_found_behind_a_commit_of_somebody_elses(table, puts):
 
     puts.append(overtaken)
     commit(table, DeltaTable(table), change("app", 7))
-    assert told(table) == ["app-7"]
+    assert commit_texts(table) == ["app-7"]
 
 
 def test_a_fence_that_comes_between_comparing_and_putting_keeps_the_run_out(table, puts):
@@ -69,7 +69,7 @@ def test_a_fence_that_comes_between_comparing_and_putting_keeps_the_run_out(tabl
 
     puts.append(overtaken)
     commit(table, DeltaTable(table), change("app", 7))
-    assert told(table) == ["app-8"]
+    assert commit_texts(table) == ["app-8"]
 
 
 def test_what_others_commit_in_between_is_committed_upon(table, puts):
@@ -79,7 +79,7 @@ def test_what_others_commit_in_between_is_committed_upon(table, puts):
 
     puts += [overtaken, overtaken]
     commit(table, DeltaTable(table), change("app", 7))
-    assert (told(table), DeltaTable(table).version()) == (["app-7"], 3)
+    assert (commit_texts(table), DeltaTable(table).version()) == (["app-7"], 3)
 
 
 def test_a_put_that_lands_late_keeps_out_the_next_attempts(table, puts):
@@ -95,7 +95,7 @@ def test_a_put_that_lands_late_keeps_out_the_next_attempts(table, puts):
     waiting = DeltaTable(table)
     late.pop()()
     commit(table, waiting, change("app", 7))
-    assert told(table) == ["app-7"]
+    assert commit_texts(table) == ["app-7"]
 
 
 def test_drivers_in_processes_of_their_own_on_one_disk_lose_and_double_nothing(table):
@@ -108,7 +108,7 @@ def test_drivers_in_processes_of_their_own_on_one_disk_lose_and_double_nothing(t
         out, _ = process.communicate(timeout=120)
         assert process.returncode == 0
         assert len(out.splitlines()) == 30
-    found = told(table)
+    found = commit_texts(table)
     assert len(found) == len(set(found)) == DeltaTable(table).version()
     for app in ("a", "b"):
         assert [each for each in found if each.startswith(f"{app}-")] == [f"{app}-{version}" for version in plans[app]]

@@ -39,7 +39,7 @@ KINDS = {
 }
 
 
-def told(path: str, column: str, low: str, overlap: Duration | None = None) -> list[str]:
+def newer_files(path: str, column: str, low: str, overlap: Duration | None = None) -> list[str]:
     return [file.path for file in NewerRows(column, low, overlap).find_files(TableFiles.load_files(DeltaTable(path)))]
 
 
@@ -64,7 +64,7 @@ def test_no_file_with_a_newer_row_is_left_out(data, name, span):
     low = data.draw(values)
     path, paths = written(files, kind)
     overlap = Duration.parse(span) if span and name.startswith(("date", "time")) else None
-    found = told(path, "at", text(low), overlap)
+    found = newer_files(path, "at", text(low), overlap)
     bound = low
     if overlap is not None:
         start = low if isinstance(low, datetime) else datetime.combine(low, datetime.min.time())
@@ -80,7 +80,7 @@ def test_no_file_with_a_newer_row_is_left_out(data, name, span):
 
 def test_a_value_of_the_folders_tells_as_well():
     path, paths = written([[1], [2], [3]], pa.int64(), folders=True)
-    assert set(told(path, "At", "1")) == {place for place, values in paths if values != [1]}
+    assert set(newer_files(path, "At", "1")) == {place for place, values in paths if values != [1]}
 
 
 @pytest.mark.parametrize(
@@ -88,4 +88,4 @@ def test_a_value_of_the_folders_tells_as_well():
 )
 def test_where_it_cannot_be_told_all_files_may_hold_some(column, low):
     path, paths = written([[1], [2]], pa.int64())
-    assert set(told(path, column, low)) == {place for place, _ in paths}
+    assert set(newer_files(path, column, low)) == {place for place, _ in paths}

@@ -6,7 +6,7 @@ from sparkassets.cli import main
 
 
 @pytest.fixture
-def said(capfd):
+def run_cli(capfd):
     """Runs a command: (exit code, stdout, stderr), as the file descriptors saw them."""
 
     def run(*arguments):

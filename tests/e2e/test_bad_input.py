@@ -52,7 +52,7 @@ def home(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def said(home, capfd):
+def run_in_home(home, capfd):
     """Runs a command on the project: (exit code, what people read); never with a traceback."""
 
     def run(*arguments):
@@ -95,20 +95,20 @@ def everything(folder):
         HEAD + "schedule: '0 0 31 2 *'\n": "cron '0 0 31 2 *' never fires",
     }.items(),
 )
-def test_a_project_that_is_wrong_does_nothing(home, said, daily, message):
+def test_a_project_that_is_wrong_does_nothing(home, run_in_home, daily, message):
     write(home, {"assets/daily.yml": daily})
     before = everything(home)
-    code, err = said("run")
+    code, err = run_in_home("run")
     assert code == 2
     assert message in err
     assert "in the project's files" in err
     assert everything(home) == before
 
 
-def test_a_project_without_assets(home, said):
+def test_a_project_without_assets(home, run_in_home):
     shutil.rmtree(home / "assets")
     (home / "assets").mkdir()
-    code, err = said("run")
+    code, err = run_in_home("run")
     assert code == 2
     assert "the project has no assets" in err
     assert not (home / "state").exists()
@@ -133,9 +133,9 @@ def test_a_project_without_assets(home, said):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_arguments_that_are_wrong_do_nothing(home, said, arguments, message, hint):
+def test_arguments_that_are_wrong_do_nothing(home, run_in_home, arguments, message, hint):
     before = everything(home)
-    code, err = said(*arguments)
+    code, err = run_in_home(*arguments)
     assert code == 2
     assert message in err
     assert hint in err
@@ -205,12 +205,12 @@ def without_its_files(home):
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_a_state_that_cannot_be_used_is_not_touched(home, said, damage, message, looks_too):
+def test_a_state_that_cannot_be_used_is_not_touched(home, run_in_home, damage, message, looks_too):
     damage(home)
     before = everything(home)
     commands = [["run"], ["events", "add", "orders"], ["backfill", "daily", "--partition", "2025-01-01"]]
     for command in commands + [["plan"], ["status"]] * looks_too:
-        code, err = said(*command)
+        code, err = run_in_home(*command)
         assert code == 3
         assert message in err
         assert "nothing was changed" in err
@@ -303,12 +303,12 @@ def query(sql):
         deep({"landing/2025-01-02.csv": "id,total\n2,5\n"}, "amount"),
     ],
 )
-def test_a_run_that_fails_leaves_its_target_as_it_was(home, said, spark, wrong, message):
-    assert said("run")[0] == 0
+def test_a_run_that_fails_leaves_its_target_as_it_was(home, run_in_home, spark, wrong, message):
+    assert run_in_home("run")[0] == 0
     table = home / "warehouse" / "daily"
     schema = DeltaTable(table).schema()
     write(home, {"landing/2025-01-02.csv": "id,amount\n2,5\n", **wrong})
-    code, err = said("run")
+    code, err = run_in_home("run")
     assert code == 1
     assert message in err
     (failed,) = Project.load(home).history.runs(asset="daily", status="failed")
@@ -319,7 +319,7 @@ def test_a_run_that_fails_leaves_its_target_as_it_was(home, said, spark, wrong, 
     assert len(Project.load(home).history.events(asset="daily")) == 1
     assert dict(Project.load(home).partitions.statuses("daily")) == {"2025-01-01": "current", "2025-01-02": "failed"}
     write(home, {"landing/2025-01-02.csv": "id,amount\n2,5\n", "assets/daily.yml": PROJECT["assets/daily.yml"]})
-    assert said("run")[0] == 0
+    assert run_in_home("run")[0] == 0
     assert rows(table, "day", "amount") == [
         (date.fromisoformat("2025-01-01"), 10),
         (date.fromisoformat("2025-01-02"), 5),
@@ -327,16 +327,16 @@ def test_a_run_that_fails_leaves_its_target_as_it_was(home, said, spark, wrong, 
 
 
 @pytest.mark.spark
-def test_a_source_that_vanished_is_named_and_the_rest_goes_on(home, said, spark):
+def test_a_source_that_vanished_is_named_and_the_rest_goes_on(home, run_in_home, spark):
     sell(home / "sales", (1, "2025-01-01", 10))
     source = "asset: sales\nsource: delta\npath: sales\n"
     write(
         home, {"assets/sales.yml": source, "assets/total.yml": "asset: total\nsql: SELECT * FROM {{ inlets.sales }}\n"}
     )
-    assert said("run")[0] == 0
+    assert run_in_home("run")[0] == 0
     shutil.rmtree(home / "sales")
     write(home, {"landing/2025-01-02.csv": "id,amount\n2,5\n"})
-    code, err = said("run")
+    code, err = run_in_home("run")
     assert code == 1
     assert "the source 'sales' vanished" in err
     assert rows(home / "warehouse" / "daily", "amount") == [(5,), (10,)]
@@ -344,10 +344,10 @@ def test_a_source_that_vanished_is_named_and_the_rest_goes_on(home, said, spark)
 
 
 @pytest.mark.spark
-def test_a_folder_of_files_that_vanished_is_named(home, said, spark):
-    assert said("run")[0] == 0
+def test_a_folder_of_files_that_vanished_is_named(home, run_in_home, spark):
+    assert run_in_home("run")[0] == 0
     shutil.rmtree(home / "landing")
-    code, err = said("run")
+    code, err = run_in_home("run")
     assert code == 1
     assert "the source 'orders' vanished" in err
     assert rows(home / "warehouse" / "daily", "amount") == [(10,)]

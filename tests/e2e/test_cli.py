@@ -53,11 +53,11 @@ def home(tmp_path, monkeypatch, spark):
 
 
 @pytest.fixture
-def document(said):
+def document(run_cli):
     """Runs a command with --json, which must succeed: its document."""
 
     def run(*arguments):
-        code, out, err = said(*arguments, "--json")
+        code, out, err = run_cli(*arguments, "--json")
         assert code == 0, err
         return json.loads(out)
 
@@ -75,12 +75,12 @@ def add_function(home, name):
     )
 
 
-def test_what_init_writes_runs_and_a_new_file_runs_only_its_day(home, said, document):
-    code, out, err = said("run")
+def test_what_init_writes_runs_and_a_new_file_runs_only_its_day(home, run_cli, document):
+    code, out, err = run_cli("run")
     assert (code, out) == (0, ""), err
     assert err.splitlines()[-1] == "2 runs: 2 success"
     assert orders(home) == ORDERS
-    assert said("run") == (0, "", "nothing was due\n")
+    assert run_cli("run") == (0, "", "nothing was due\n")
     (home / "conf/landing/orders/2025-01-03.csv").write_text("order_id,shop,amount\n8,Cairo,1.00\n")
     assert [run["partitions"] for run in document("plan")["runs"]] == [
         {"ranges": ["2025-01-03..2025-01-03"], "count": 1}
@@ -90,9 +90,9 @@ def test_what_init_writes_runs_and_a_new_file_runs_only_its_day(home, said, docu
     assert [run["status"] for run in document("runs")] == ["success"] * 4
 
 
-def test_stdout_holds_the_document_and_nothing_else_whatever_functions_print(home, said):
+def test_stdout_holds_the_document_and_nothing_else_whatever_functions_print(home, run_cli):
     add_function(home, "loud")
-    code, out, err = said("run", "--json")
+    code, out, err = run_cli("run", "--json")
     assert code == 0, err
     assert {run["asset"]: run["status"] for run in json.loads(out)["runs"]} == {
         "daily_revenue": "success",
@@ -103,9 +103,9 @@ def test_stdout_holds_the_document_and_nothing_else_whatever_functions_print(hom
     assert "from below Python" in err
 
 
-def test_a_failure_is_its_first_line_and_the_name_of_a_file_and_the_rest_goes_on(home, said, document):
+def test_a_failure_is_its_first_line_and_the_name_of_a_file_and_the_rest_goes_on(home, run_cli, document):
     add_function(home, "broken")
-    code, out, err = said("run")
+    code, out, err = run_cli("run")
     assert (code, out) == (1, "")
     assert "3 runs: 2 success, 1 failed" in err
     failure = next(line for line in err.splitlines() if line.startswith("broken failed: "))
@@ -143,7 +143,7 @@ def test_a_second_signal_quits_at_once_and_the_next_run_makes_up_for_it(home, do
     assert len(rows(home / "conf/warehouse/slow", "day", "shop")) == 5
 
 
-def test_on_a_terminal_there_are_bars_and_colour_and_a_pipe_sees_neither(home, said, monkeypatch):
+def test_on_a_terminal_there_are_bars_and_colour_and_a_pipe_sees_neither(home, run_cli, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "80")
     watcher, terminal = pty.openpty()
@@ -152,14 +152,14 @@ def test_on_a_terminal_there_are_bars_and_colour_and_a_pipe_sees_neither(home, s
     reading.start()
     with os.fdopen(terminal, "w", encoding="utf-8") as screen, monkeypatch.context() as patch:
         patch.setattr(sys, "stderr", screen)
-        assert said("run") == (0, "", "")
+        assert run_cli("run") == (0, "", "")
     reading.join()
     os.close(watcher)
     text = b"".join(shown).decode()
     assert "\x1b[32msuccess" in text
     assert "━" in text
     assert "2 runs: 2 success" in text
-    assert "\x1b" not in said("status")[1]
+    assert "\x1b" not in run_cli("status")[1]
 
 
 def _read(descriptor):

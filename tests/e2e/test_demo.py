@@ -67,7 +67,7 @@ def raw(home):
 
 
 @pytest.fixture(scope="module")
-def made(home):
+def demo_tables(home):
     """DuckDB over the tables that the demo wrote, each under its asset's name."""
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
@@ -142,9 +142,9 @@ FIGURES = {
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-def test_figures_equal_those_of_duckdb_on_the_raw_files(made, raw, figure):
+def test_figures_equal_those_of_duckdb_on_the_raw_files(demo_tables, raw, figure):
     of_spark, of_duckdb = FIGURES[figure]
-    found, expected = rows(made, of_spark), rows(raw, of_duckdb)
+    found, expected = rows(demo_tables, of_spark), rows(raw, of_duckdb)
     assert expected
     assert found == expected
 
@@ -180,8 +180,8 @@ def partitions_written(table):
     return [marker["partitions"] for marker in stamps if marker["kind"] == "data"]
 
 
-def test_afterwards_nothing_is_due(home, said):
-    code, out, err = said("plan", "--json", "--project", str(home / "conf"))
+def test_afterwards_nothing_is_due(home, run_cli):
+    code, out, err = run_cli("plan", "--json", "--project", str(home / "conf"))
     assert code == 0, err
     plan = json.loads(out)
     assert plan["runs"] == []

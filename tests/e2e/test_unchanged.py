@@ -40,7 +40,7 @@ def files(home, asset):
     return set(DeltaTable(home / "warehouse" / asset).file_uris())
 
 
-def told(capsys, *arguments):
+def run_json(capsys, *arguments):
     capsys.readouterr()
     assert main([*arguments, "--project", ".", "--json"]) == 0
     return json.loads(capsys.readouterr().out)
@@ -49,13 +49,19 @@ def told(capsys, *arguments):
 def test_what_came_out_as_it_was_ends_there(home, capsys):
     before = files(home, "level")
     sell(home / "sales", (3, "2025-01-01", 5), (4, "2025-01-02", 5))
-    runs = told(capsys, "run")["runs"]
+    runs = run_json(capsys, "run")["runs"]
     assert [(run["asset"], run["rows"], run["unchanged"]) for run in runs] == [("level", 2, 2)]
     assert files(home, "level") == before
     assert len([*(home / "warehouse" / "level").glob("level-*")]) == 1
     assert [marker["partitions"] for marker in stamps(home / "warehouse" / "level")] == [["2025-01-01..2025-01-02"]] * 2
-    assert [event["asset"] for event in told(capsys, "events", "list")] == ["sales", "level", "copy", "report", "sales"]
-    assert told(capsys, "runs", "--asset", "level")[-1]["unchanged"] == 2
+    assert [event["asset"] for event in run_json(capsys, "events", "list")] == [
+        "sales",
+        "level",
+        "copy",
+        "report",
+        "sales",
+    ]
+    assert run_json(capsys, "runs", "--asset", "level")[-1]["unchanged"] == 2
     assert Project.load(home).run().runs == ()
 
 
@@ -66,7 +72,7 @@ def test_only_the_partitions_that_changed_are_news(home, capsys):
     assert main(["run", "--project", "."]) == 0
     printed = capsys.readouterr()
     assert "success, unchanged: 1 of 2 partitions" in printed.err
-    runs = {run["asset"]: run for run in told(capsys, "runs")[-3:]}
+    runs = {run["asset"]: run for run in run_json(capsys, "runs")[-3:]}
     assert {name: run["partitions"] and run["partitions"]["count"] for name, run in runs.items()} == {
         "level": 2,
         "copy": 1,
@@ -88,7 +94,7 @@ def test_by_default_every_success_is_an_update(home, capsys):
         },
     )
     for hour in range(3):
-        runs = told(capsys, "run", "--select", "beat,heard", "--at", f"2025-01-03T0{hour}:30")["runs"]
+        runs = run_json(capsys, "run", "--select", "beat,heard", "--at", f"2025-01-03T0{hour}:30")["runs"]
         assert [(run["asset"], run["unchanged"]) for run in runs] == [("beat", 0), ("heard", 0)]
 
 
@@ -96,7 +102,7 @@ def test_by_default_every_success_is_an_update(home, capsys):
 def test_an_asset_may_publish_where_the_project_skips(home, capsys):
     write(home, {"assets/level.yml": PROJECT["assets/level.yml"] + "unchanged: publish\n"})
     sell(home / "sales", (3, "2025-01-01", 5))
-    assert [(run["asset"], run["unchanged"]) for run in told(capsys, "run")["runs"]] == [
+    assert [(run["asset"], run["unchanged"]) for run in run_json(capsys, "run")["runs"]] == [
         ("level", 0),
         ("copy", 1),
     ]
@@ -104,12 +110,12 @@ def test_an_asset_may_publish_where_the_project_skips(home, capsys):
 
 @pytest.mark.deep
 def test_by_force_the_same_is_no_news_either(home, capsys):
-    runs = told(capsys, "backfill", "level", "--partition", "2025-01-01", "--force", "--downstream")["runs"]
+    runs = run_json(capsys, "backfill", "level", "--partition", "2025-01-01", "--force", "--downstream")["runs"]
     assert [(run["asset"], run["unchanged"]) for run in runs] == [("level", 1)]
 
 
 def test_an_asset_without_partitions_is_one_partition(home, capsys):
-    runs = told(capsys, "backfill", "report", "--force")["runs"]
+    runs = run_json(capsys, "backfill", "report", "--force")["runs"]
     assert [(run["asset"], run["rows"], run["unchanged"]) for run in runs] == [("report", 1, 1)]
 
 
@@ -122,18 +128,18 @@ def shuffle(home, seed, more):
 @pytest.mark.parametrize("commit", ["", deep("commit: spark\n")])
 def test_rows_in_another_order_are_the_same_where_that_is_asked(home, capsys, commit):
     shuffle(home, 0, "")
-    told(capsys, "backfill", "report", "--force")
+    run_json(capsys, "backfill", "report", "--force")
     publish = "unchanged: publish\n" + commit
     for seed, more, expected in [(1, publish, 0), (2, commit, 1), (3, commit, 1), (4, publish, 0)]:
         shuffle(home, seed, more)
-        runs = told(capsys, "backfill", "report", "--force")["runs"]
+        runs = run_json(capsys, "backfill", "report", "--force")["runs"]
         assert [(run["rows"], run["unchanged"]) for run in runs] == [(100, expected)], seed
 
 
 def test_of_what_spark_commits_the_partitions_are_told_apart(home, capsys):
     write(home, {"assets/level.yml": PROJECT["assets/level.yml"] + "commit: spark\n"})
     sell(home / "sales", (3, "2025-01-01", 5), (4, "2025-01-02", 500))
-    runs = {run["asset"]: run for run in told(capsys, "run")["runs"]}
+    runs = {run["asset"]: run for run in run_json(capsys, "run")["runs"]}
     assert [runs["level"]["unchanged"], runs["copy"]["partitions"]["count"]] == [1, 1]
     assert rows(home / "warehouse" / "copy", "day", "level") == [(FIRST, 1), (SECOND, 7)]
     assert Project.load(home).run().runs == ()
@@ -142,9 +148,9 @@ def test_of_what_spark_commits_the_partitions_are_told_apart(home, capsys):
 @pytest.mark.deep
 def test_an_asset_that_spark_commits_without_partitions(home, capsys):
     write(home, {"assets/report.yml": PROJECT["assets/report.yml"] + "commit: spark\n"})
-    assert [run["unchanged"] for run in told(capsys, "backfill", "report", "--force")["runs"]] == [1]
+    assert [run["unchanged"] for run in run_json(capsys, "backfill", "report", "--force")["runs"]] == [1]
     sell(home / "sales", (4, "2025-01-02", 500))
-    assert {run["asset"]: run["unchanged"] for run in told(capsys, "run")["runs"]} == {
+    assert {run["asset"]: run["unchanged"] for run in run_json(capsys, "run")["runs"]} == {
         "level": 0,
         "copy": 0,
         "report": 0,

@@ -207,12 +207,12 @@ def lacking(client: Client) -> Any:
     def refused(key: str) -> AnalysisException:
         return AnalysisException(f"[CONFIG_NOT_AVAILABLE] Configuration {key} is not available. SQLSTATE: 42K0I")
 
-    def asked(self: RuntimeConf, key: str, *rest: Any) -> Any:
+    def get_conf(self: RuntimeConf, key: str, *rest: Any) -> Any:
         if key.startswith(("spark.databricks.", "spark.delta", "spark.hadoop.", "spark.sql.sources.")):
             raise refused(key)
         return get(self, key, *rest)
 
-    def made(self: RuntimeConf, key: str, value: Any) -> None:
+    def set_conf(self: RuntimeConf, key: str, value: Any) -> None:
         if key not in few:
             raise refused(key)
         put(self, key, value)
@@ -222,7 +222,7 @@ def lacking(client: Client) -> Any:
 
     told: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:
-        for name, act in (("get", asked), ("set", made), ("getAll", property(none))):
+        for name, act in (("get", get_conf), ("set", set_conf), ("getAll", property(none))):
             patch.setattr(RuntimeConf, name, act)
         for lacked in ("persist", "cache"):
             patch.setattr(DataFrame, lacked, none)

@@ -141,7 +141,7 @@ def reading(tmp_path, orders, query="SELECT * FROM {{ inlets.orders }}", **more)
     return log, source
 
 
-def told(engine, log, source, since):
+def changed_rows(engine, log, source, since):
     """The rows of the versions after ``since``, without their time."""
     pin = newest(source)
     low = None if since is None else str(TablePosition(pin.table_id, since))
@@ -156,9 +156,9 @@ def test_a_row_that_was_there_twice_and_is_there_once_stays_in_an_upsert(engine,
     once = orders.version
     log, source = reading(tmp_path, orders, "SELECT id, _change_type, _commit_version, 0 FROM {{ inlets.orders }}")
     came, went = [(3, "insert", once), (4, "insert", once)], [(2, "delete", once), (2, "delete", once)]
-    assert sorted(told(engine, log, source, twice)) == sorted([(1, "delete", once), *came, *went])
+    assert sorted(changed_rows(engine, log, source, twice)) == sorted([(1, "delete", once), *came, *went])
     upsert = replace(log, write=UpsertWrite(keys=("id",)))
-    assert sorted(told(engine, upsert, source, twice)) == sorted([*came, *went])
+    assert sorted(changed_rows(engine, upsert, source, twice)) == sorted([*came, *went])
 
 
 @pytest.mark.parametrize("vectors", [False, deep(True)])  # noqa: FBT003
@@ -173,9 +173,9 @@ def test_rows_that_a_replaced_partition_has_as_before_are_no_changes(engine, spa
     orders("INSERT INTO {orders} REPLACE WHERE day = 1 " + row + "(1, 1), (1, 2), (1, 3), (1, NULL) AS (day, id)")
     log, source = reading(tmp_path, orders, "SELECT id, v, _change_type, _commit_version, 0 FROM {{ inlets.orders }}")
     replaced = orders.version
-    assert told(engine, log, source, before) == [(2, 1.0, "delete", replaced), (3, 1.0, "insert", replaced)]
+    assert changed_rows(engine, log, source, before) == [(2, 1.0, "delete", replaced), (3, 1.0, "insert", replaced)]
     orders("DELETE FROM {orders} WHERE id = 1", "UPDATE {orders} SET v = 7 WHERE id = 3")
-    assert told(engine, log, source, replaced) == [
+    assert changed_rows(engine, log, source, replaced) == [
         (1, 1.0, "delete", replaced + 1),
         (3, 1.0, "update_preimage", replaced + 2),
         (3, 7.0, "update_postimage", replaced + 2),
@@ -188,7 +188,7 @@ def test_a_restored_table_tells_what_that_changed(engine, spark, tmp_path):
     orders("INSERT INTO {orders} VALUES (1, 'a'), (2, 'a')", "UPDATE {orders} SET status = 'b' WHERE order_id = 1")
     orders("INSERT INTO {orders} VALUES (3, 'a')", "RESTORE {orders} TO VERSION AS OF 1")
     log, source = reading(tmp_path, orders)
-    assert told(engine, log, source, 3) == [(1, "a", "insert", 4), (1, "b", "delete", 4), (3, "a", "delete", 4)]
+    assert changed_rows(engine, log, source, 3) == [(1, "a", "insert", 4), (1, "b", "delete", 4), (3, "a", "delete", 4)]
 
 
 def late(tmp_path, overlap):
@@ -238,7 +238,7 @@ def test_a_column_of_a_changes_own_name_is_refused(engine, spark, tmp_path):
     orders("INSERT INTO {orders} VALUES (1, 'mine')", "INSERT INTO {orders} VALUES (2, 'mine')")
     log, source = reading(tmp_path, orders)
     with pytest.raises(RunError) as refused:
-        told(engine, log, source, 1)
+        changed_rows(engine, log, source, 1)
     assert str(refused.value) == (
         "the inlet 'orders' has a column '_change_type', a name that the change feed reserves\n  hint: rename it, "
         "or read it by {after: <column>}"
@@ -252,7 +252,7 @@ def test_what_went_after_the_plan_fails_the_run_and_is_planned_anew(engine, spar
     for each in (tmp_path / "orders").glob("*.parquet"):
         each.unlink()
     with pytest.raises(SourceChangedError) as changed:
-        told(engine, log, source, 1)
+        changed_rows(engine, log, source, 1)
     assert str(changed.value) == "the changes of the inlet 'orders' cannot be determined: files of version 2 are gone"
     pin = newest(source, low=str(TablePosition("another", 0)))
     with pytest.raises(SourceChangedError) as changed:
@@ -281,7 +281,7 @@ def test_files_that_came_are_read_with_their_partitions_and_later_columns(engine
     log, source = reading(
         tmp_path, orders, "SELECT order_id, day, note, _change_type, _commit_version - 0, 0 FROM {{ inlets.orders }}"
     )
-    assert told(engine, log, source, since) == [
+    assert changed_rows(engine, log, source, since) == [
         (2, date(2025, 3, 2), None, "insert", since + 1),
         (3, None, None, "insert", since + 1),
         (4, date(2025, 3, 1), "x", "insert", since + 3),

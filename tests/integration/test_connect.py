@@ -102,7 +102,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def told(folder):
+def outcomes(folder):
     """What each part but the demo came to, by its name."""
     return carried_out(folder, *PARTS)
 
@@ -185,10 +185,10 @@ def test_its_figures_are_those_of_the_raw_files(demo, folder):
     assert len(rows(made / "delays_7d", "day", "origin")) == 7 * 3
 
 
-def test_a_shop_with_changes_validations_and_functions(told):
+def test_a_shop_with_changes_validations_and_functions(outcomes):
     """A withheld day is not in the table; the second time the changes alone are merged."""
     every = ("by_arrow", "by_pandas", "by_worker", "clean", "model", "people")
-    assert told["shop"] == {
+    assert outcomes["shop"] == {
         "runs": [
             [[name, "success", ["2013-01-03"] if name == "clean" else [], ""] for name in every],
             [[name, "success", [], ""] for name in ("model", "people")],
@@ -208,9 +208,9 @@ def test_a_shop_with_changes_validations_and_functions(told):
     }
 
 
-def test_a_merge_carries_its_transaction(folder, told):
+def test_a_merge_carries_its_transaction(folder, outcomes):
     """So that it is in once, whoever tries it again."""
-    assert told["shop"]["merges"] == 1
+    assert outcomes["shop"]["merges"] == 1
     people = DeltaTable(str(folder / "shop/warehouse/people"))
     (marker,) = (
         json.loads(each["userMetadata"])
@@ -221,32 +221,32 @@ def test_a_merge_carries_its_transaction(folder, told):
     assert people.transaction_version(f"{journal}/people") == 2 * marker["epoch"] + 1
 
 
-def test_rows_are_of_utc_and_the_users_session_stays_as_it_is(told):
+def test_rows_are_of_utc_and_the_users_session_stays_as_it_is(outcomes):
     outside = (
         "daily: rows outside the run's partitions 2013-01-02: day is 2013-01-01; nothing was written\n"
         "  hint: filter them in the query, or join {{ partitions }}"
     )
-    assert told["rows"] == [["2013-01-01"], outside, True]
+    assert outcomes["rows"] == [["2013-01-01"], outside, True]
 
 
-def test_what_is_taken_over_lands_no_more(told):
+def test_what_is_taken_over_lands_no_more(outcomes):
     """The first run, the fence, the run of who took over."""
-    assert told["fences"] == ["WRITE"] * 3
+    assert outcomes["fences"] == ["WRITE"] * 3
 
 
-def test_what_takes_too_long_is_cancelled_and_what_runs_beside_it_is_not(told):
+def test_what_takes_too_long_is_cancelled_and_what_runs_beside_it_is_not(outcomes):
     slow = ["slow", "failed", "slow: no result within its timeout of 2 s"]
-    assert told["timeouts"] == [[["quick", "success", ""], slow], True]
+    assert outcomes["timeouts"] == [[["quick", "success", ""], slow], True]
 
 
-def test_what_is_cancelled_ends_beside_its_session_too(told):
-    assert told["cancelling"] == [True, True]
+def test_what_is_cancelled_ends_beside_its_session_too(outcomes):
+    assert outcomes["cancelling"] == [True, True]
 
 
-def test_the_command_line_by_spark_remote_with_a_state_by_the_session(told):
+def test_the_command_line_by_spark_remote_with_a_state_by_the_session(outcomes):
     """Interrupted in its second run; what was done is recorded."""
-    assert isinstance(told["command"], list), told["command"]
-    code, found, runs, err = told["command"]
+    assert isinstance(outcomes["command"], list), outcomes["command"]
+    code, found, runs, err = outcomes["command"]
     assert (code, found) == (130, [[1]])
     assert runs == [["claim", "one"], ["claim", "two"], ["failure", "two"], ["success", "one"]]
     assert "stopping: cancelling runs" in err
@@ -254,11 +254,11 @@ def test_the_command_line_by_spark_remote_with_a_state_by_the_session(told):
     assert not [told for told in ("Traceback", "Warning") if told in err]
 
 
-def test_what_a_serverless_session_lacks(told):
+def test_what_a_serverless_session_lacks(outcomes):
     """Few settings, no tags, nothing held; then no copy of it either."""
     hint = "hint: run it on a cluster, or let the asset replace its partitions (write: replace)"
     asked = "spark.databricks.delta.write.txnAppId"
-    assert told["lacking"] == {
+    assert outcomes["lacking"] == {
         "copied": [
             ["2013-01-01"],
             f"RunError: upserts need to set {asked} on the Spark session, and this session does not allow it\n  {hint}",

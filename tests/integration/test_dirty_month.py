@@ -124,7 +124,7 @@ def test_three_days_are_withheld_and_the_rest_of_the_month_flows(spark, root):
     assert sorted(counts(root / "warehouse/flights")) == sorted(counts(root / "warehouse/daily_delays")) == good
     assert quarantined(root) == [("2013-01-11", "not too early"), ("2013-01-29", "not too early")]
 
-    by_day = {each["partitions"]["ranges"][0][:10]: each["rules"] for each in told(root, "flights")}
+    by_day = {each["partitions"]["ranges"][0][:10]: each["rules"] for each in withheld_document(root, "flights")}
     assert {day: sorted(each["rule"] for each in rules) for day, rules in by_day.items()} == {
         DOUBLED: ["row_count(min 1, change -40%..+40%)", "unique(carrier, flight, origin, scheduled)"],
         NULLS: ["not_null(dep_delay)"],
@@ -158,7 +158,7 @@ def test_three_days_are_withheld_and_the_rest_of_the_month_flows(spark, root):
         assert seen == []
 
 
-def told(root: Path, asset: str) -> list[dict]:
+def withheld_document(root: Path, asset: str) -> list[dict]:
     project = Project.load(root)
     (status,) = [each for each in project.status() if each.asset == asset]
     return status_document(status, project.spec)["withheld"]

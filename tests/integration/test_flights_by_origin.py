@@ -85,13 +85,13 @@ def raw(tmp_path_factory) -> pa.Table:
     return rows
 
 
-def asked(raw: pa.Table, query: str) -> list[tuple]:
+def query_raw(raw: pa.Table, query: str) -> list[tuple]:
     with duckdb.connect() as connection:
         connection.register("raw", raw)
         return sorted(connection.execute(query).fetchall())
 
 
-def made(folder: Path, name: str) -> list[tuple]:
+def table_rows(folder: Path, name: str) -> list[tuple]:
     table = pa.table(DeltaTable(folder / "warehouse" / name).scan())
     return sorted(tuple(row.values()) for row in table.to_pylist())
 
@@ -108,7 +108,9 @@ def test_it_equals_duckdb_before_and_after_a_correction(spark, tmp_path, raw):
     project = Project.load(folder, env={})
     first = ran(project.run(spark))
     assert first["delays"] == tuple(f"2013-01-01..2013-01-07,{origin}" for origin in ("EWR", "JFK", "LGA"))
-    assert {name: made(folder, name) for name in EXPECTED} == {name: asked(raw, EXPECTED[name]) for name in EXPECTED}
+    assert {name: table_rows(folder, name) for name in EXPECTED} == {
+        name: query_raw(raw, EXPECTED[name]) for name in EXPECTED
+    }
 
     with duckdb.connect() as connection:
         connection.register("raw", raw)
@@ -124,7 +126,7 @@ def test_it_equals_duckdb_before_and_after_a_correction(spark, tmp_path, raw):
         "airports": ("JFK",),
         "days": ("2013-01-04",),
     }
-    assert {name: made(folder, name) for name in EXPECTED} == {
-        name: asked(corrected, EXPECTED[name]) for name in EXPECTED
+    assert {name: table_rows(folder, name) for name in EXPECTED} == {
+        name: query_raw(corrected, EXPECTED[name]) for name in EXPECTED
     }
     assert project.run(spark).runs == ()

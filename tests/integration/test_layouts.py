@@ -22,7 +22,7 @@ TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported', 'mine' = 'x')
 SAME = "SELECT 1L AS ID, DATE'2024-01-01' AS day, 7 AS n"
 
 
-def made(spark, asset, text, *more):
+def make_table(spark, asset, text, *more):
     spark.sql(text.format(path=asset.storage.path))
     for each in more:
         spark.sql(f"ALTER TABLE delta.`{asset.storage.path}` {each}")
@@ -39,7 +39,7 @@ def layout(spark, asset):
 
 def test_a_full_refresh_keeps_the_layout_of_its_target(engine, spark, tmp_path):
     report = table("report", tmp_path, **sql(SAME))
-    made(spark, report, FULL, "ADD CONSTRAINT positive CHECK (n > 0)")
+    make_table(spark, report, FULL, "ADD CONSTRAINT positive CHECK (n > 0)")
     before = layout(spark, report)
     assert before[1] == ["day", "id"]
     execute(engine, order(report))
@@ -63,7 +63,7 @@ def test_a_full_refresh_keeps_the_layout_of_its_target(engine, spark, tmp_path):
 @pytest.mark.deep
 def test_a_full_refresh_with_other_columns_keeps_what_still_applies(engine, spark, tmp_path):
     report = table("report", tmp_path, **sql(SAME))
-    made(spark, report, FULL.replace(", k BIGINT GENERATED ALWAYS AS IDENTITY", ""))
+    make_table(spark, report, FULL.replace(", k BIGINT GENERATED ALWAYS AS IDENTITY", ""))
     execute(engine, order(report))
     fields, clustering, properties, description = layout(spark, report)
     other = table("report", tmp_path, **sql("SELECT 1L AS id, DATE'2024-01-01' AS day, 'x' AS word"))
@@ -82,7 +82,9 @@ def test_a_full_refresh_with_other_columns_keeps_what_still_applies(engine, spar
 
 def test_a_constraint_on_a_column_that_goes_is_named_before_anything_is_computed(engine, spark, tmp_path):
     report = table("report", tmp_path, **sql("SELECT CAST(raise_error('computed') AS INT) AS a"))
-    made(spark, report, "CREATE TABLE delta.`{path}` (a INT, n INT) USING delta", "ADD CONSTRAINT few CHECK (n < 9)")
+    make_table(
+        spark, report, "CREATE TABLE delta.`{path}` (a INT, n INT) USING delta", "ADD CONSTRAINT few CHECK (n < 9)"
+    )
     with pytest.raises(RunError) as error:
         execute(engine, order(report))
     assert str(error.value) == (
@@ -102,7 +104,9 @@ def test_schema_says_what_a_run_may_change(engine, spark, tmp_path):
 
     head = "SELECT DATE'2024-01-01' AS day, "
     rebuild = "`sparkassets backfill daily --rebuild` recomputes the table with the new columns"
-    made(spark, daily(head), "CREATE TABLE delta.`{path}` (day DATE, N INT NOT NULL) USING delta PARTITIONED BY (day)")
+    make_table(
+        spark, daily(head), "CREATE TABLE delta.`{path}` (day DATE, N INT NOT NULL) USING delta PARTITIONED BY (day)"
+    )
     execute(engine, order(daily(f"{head} 1 AS n"), keys="2024-01-01"))
     assert refused(daily(f"{head} 1 AS n, 2 AS m")) == (
         "daily: the result does not match the target: column 'm' is not in the target\n  hint: set `schema: "

@@ -13,7 +13,7 @@ from sparkassets import Project
 pytestmark = pytest.mark.spark
 
 
-def made(folder: Path, files: dict[str, str]) -> Project:
+def make_project(folder: Path, files: dict[str, str]) -> Project:
     (folder / "project.yml").write_text("project: shops\nassets: [assets/]\n")
     (folder / "assets").mkdir()
     for name, text in files.items():
@@ -34,7 +34,7 @@ def due(project: Project) -> dict[str, list[str]]:
 @pytest.mark.alike
 def test_the_newest_and_named_partitions_are_read_without_partitions_of_ones_own(spark, tmp_path):
     read = "sql: SELECT max(day) AS day, sum(n) AS n FROM {{ inlets.sales }}\n"
-    project = made(
+    project = make_project(
         tmp_path,
         {
             "sales.yml": "asset: sales\nsource: delta\npath: sales\npartition: {by: day, column: day}\n",
@@ -66,7 +66,7 @@ def test_the_newest_and_named_partitions_are_read_without_partitions_of_ones_own
 
 @pytest.mark.alike
 def test_a_map_of_regions_and_the_newest_rates(spark, tmp_path):
-    project = made(
+    project = make_project(
         tmp_path,
         {
             "sales.yml": (
@@ -127,7 +127,7 @@ def test_a_map_of_regions_and_the_newest_rates(spark, tmp_path):
 
 
 def test_a_late_file_makes_exactly_its_event_days_stale(spark, tmp_path):
-    project = made(
+    project = make_project(
         tmp_path,
         {
             "raw.yml": "asset: raw\nsource: delta\npath: raw\n",
@@ -178,7 +178,7 @@ def test_a_late_file_makes_exactly_its_event_days_stale(spark, tmp_path):
 
 
 def test_a_late_file_of_text_makes_exactly_its_event_days_stale(spark, tmp_path):
-    project = made(
+    project = make_project(
         tmp_path,
         {
             "raw.yml": (
@@ -221,7 +221,7 @@ def test_a_late_file_of_text_makes_exactly_its_event_days_stale(spark, tmp_path)
 
 @pytest.mark.alike
 def test_what_an_own_asset_wrote_by_the_day_of_arrival_is_computed_by_the_day_of_the_event(spark, tmp_path):
-    project = made(
+    project = make_project(
         tmp_path,
         {
             "landing.yml": "asset: landing\nsource: csv\npath: landing/{day}.csv\npartition: {by: day, column: day}\n",

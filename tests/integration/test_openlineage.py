@@ -63,7 +63,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def told(folder):
+def read_new_events(folder):
     """The events since the last look, by job and kind; each accepted."""
     log = Path(folder, "events.jsonl")
     events = [json.loads(line) for line in log.read_text().splitlines()]
@@ -98,7 +98,7 @@ def test_what_is_told_is_what_was_read_and_written(spark, folder):
     write(folder, [1], country="PL")
     project = Project.load(folder)
     assert project.run(spark).ok
-    first = told(folder)
+    first = read_new_events(folder)
     ended = {name.partition(".")[2]: each for (name, kind), each in first.items() if kind == "COMPLETE"}
     assert {*ended} == {"", "sales", "daily", "log", "scores"}
 
@@ -141,7 +141,7 @@ def test_what_is_told_is_what_was_read_and_written(spark, folder):
 
     write(folder, [3])
     assert project.run(spark).ok
-    second = told(folder)
+    second = read_new_events(folder)
     newer = second["shop.log", "COMPLETE"]["inputs"][0]
     assert shape(subset(newer)) == shape(VECTORS["binary"])
     bounds = [(subset(newer)[side]["comparison"], subset(newer)[side]["right"]["value"]) for side in ("left", "right")]

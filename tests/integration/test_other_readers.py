@@ -113,7 +113,7 @@ def tables(folder: Path) -> list[Path]:
     return sorted(path for path in logs if any((path / "_delta_log").glob("*.json")))
 
 
-def told(rows: list[dict[str, object]]) -> list[str]:
+def sorted_texts(rows: list[dict[str, object]]) -> list[str]:
     """Rows as text, sorted; instants of Spark are in UTC, and do not say so."""
     return sorted(str(sorted((key, str(value).removesuffix("+00:00")) for key, value in row.items())) for row in rows)
 
@@ -223,5 +223,7 @@ def test_all_readers_see_the_same_columns_and_rows(spark, lake, read_elsewhere, 
             found |= {reader: by_path[str(path)] for reader, by_path in read_elsewhere.items()}
             for reader in [each for each in found if (path.name, each) in REFUSED]:
                 assert REFUSED[path.name, reader] in found.pop(reader)
-            expected = told(found["spark"])
-            assert {reader: told(rows) for reader, rows in found.items()} == dict.fromkeys(found, expected), path
+            expected = sorted_texts(found["spark"])
+            assert {reader: sorted_texts(rows) for reader, rows in found.items()} == dict.fromkeys(found, expected), (
+                path
+            )

@@ -24,7 +24,7 @@ def lake(folder: Path, count: int = 200, days: int = 1) -> None:
     write_deltalake(folder / "lake/examples", pa.table(table), mode="append")
 
 
-def made(folder: Path, split: str, code: str = "", **files: str) -> Project:
+def make_project(folder: Path, split: str, code: str = "", **files: str) -> Project:
     (folder / "jobs").mkdir(parents=True, exist_ok=True)
     (folder / "assets").mkdir(exist_ok=True)
     (folder / "project.yml").write_text("project: p\nassets: [assets]\npython: [jobs]\ndefaults: {retries: 0}\n")
@@ -91,7 +91,7 @@ def test_rows_that_are_drawn_at_random_are_in_one_outlet(spark, tmp_path, commit
             return {"test": drawn.where("u >= 0.5"), "train": drawn.where("u < 0.5")}
         """
     lake(tmp_path)
-    project = made(tmp_path, f"commit: {commit}\noutlets: {{train: , test: }}\npython: jobs.ml:split", code)
+    project = make_project(tmp_path, f"commit: {commit}\noutlets: {{train: , test: }}\npython: jobs.ml:split", code)
     for count in (200, 201):
         (run,) = project.run(spark).runs
         assert run.status == "success", run.error
@@ -127,7 +127,7 @@ def test_what_is_wrong_with_one_outlet_is_written_to_none(spark, tmp_path, retur
     lake(tmp_path)
     code = f"def split(examples):\n    s = examples.select('id')\n    return {returned}\n"
     split = "outlets: {train: {columns: {id: bigint}}, test: {columns: {id: bigint}}}\npython: jobs.ml:split"
-    project = made(tmp_path, split, code)
+    project = make_project(tmp_path, split, code)
     (run,) = project.run(spark, check=False).runs
     assert run.status == "failed"
     assert message in run.error
@@ -150,7 +150,7 @@ def test_outlets_of_sql_by_day_and_a_table_that_vanishes(spark, tmp_path, commit
           even: {{path: lake/even}}
           odd: {{sql: "FROM {{{{ inlets.examples }}}} {pipe} WHERE id % 2 = 1"}}
         """
-    project = made(
+    project = make_project(
         tmp_path,
         split,
         examples_yml=source,
@@ -193,7 +193,7 @@ def test_what_the_first_run_deleted_of_each_outlet_stays_deleted(spark, tmp_path
           even: {sql: "SELECT k, at, op FROM {{ inlets.examples }} WHERE k % 2 = 0"}
           odd: {sql: "SELECT k, at, op FROM {{ inlets.examples }} WHERE k % 2 = 1"}
         """
-    project = made(tmp_path, split)
+    project = make_project(tmp_path, split)
     assert [run.status for run in project.run(spark).runs] == ["success"]
     feed((5, 3, 4, "u"), (6, 4, 4, "u"), (7, 1, 6, "u"))
     assert [run.status for run in project.run(spark).runs] == ["success"]
@@ -210,7 +210,7 @@ def test_rows_go_by_their_keys_into_each_outlet(spark, tmp_path):
           even: {sql: "SELECT id % 4 AS k, id FROM {{ inlets.examples }} WHERE id % 2 = 0"}
           odd: {sql: "SELECT id % 4 AS k, id FROM {{ inlets.examples }} WHERE id % 2 = 1"}
         """
-    project = made(tmp_path, split)
+    project = make_project(tmp_path, split)
     assert [run.status for run in project.run(spark).runs] == ["success"]
     assert (rows(tmp_path, "warehouse/even"), rows(tmp_path, "warehouse/odd")) == ([(0, 8), (2, 6)], [(1, 9), (3, 7)])
     write_deltalake(tmp_path / "lake/examples", pa.table({"id": [11, 12], "day": ["2025-01-06"] * 2}), mode="append")

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
+def printed_document(tmp_path_factory):
     """What `tests.integration.on_s3` prints."""
     try:
         jars = s3_jars(Path(pyspark.__file__).parent, find_java())
@@ -33,22 +33,22 @@ def told(tmp_path_factory):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_the_driver_commits_what_the_s3_committer_published(told):
-    assert told["writers"] == ["delta-rs", "delta-rs", "delta-rs"]
+def test_the_driver_commits_what_the_s3_committer_published(printed_document):
+    assert printed_document["writers"] == ["delta-rs", "delta-rs", "delta-rs"]
     expected = [[f"2013-01-0{1 + n % 2}", f"a b/{n % 2}", n] for n in range(6)]
-    assert told["daily"] == told["local"] == sorted(expected)
+    assert printed_document["daily"] == printed_document["local"] == sorted(expected)
 
 
-def test_tasks_that_failed_and_were_tried_again_leave_nothing(told):
-    assert told["unsteady"] == [[4000, 4000, 7998000]]
-    assert (told["strays"], told["pending"]) == ([], 0)
+def test_tasks_that_failed_and_were_tried_again_leave_nothing(printed_document):
+    assert printed_document["unsteady"] == [[4000, 4000, 7998000]]
+    assert (printed_document["strays"], printed_document["pending"]) == ([], 0)
 
 
-def test_no_file_was_renamed(told):
+def test_no_file_was_renamed(printed_document):
     """An object that is made by completing an upload of parts has an ETag of its own form."""
-    assert told["copied"] == []
+    assert printed_document["copied"] == []
 
 
-def test_of_fences_at_once_each_is_a_version_or_a_conflict(told):
-    assert set(told["fences"]) <= {"done", "conflict"}
-    assert 1 <= told["fenced"] - 2 <= told["fences"].count("done")
+def test_of_fences_at_once_each_is_a_version_or_a_conflict(printed_document):
+    assert set(printed_document["fences"]) <= {"done", "conflict"}
+    assert 1 <= printed_document["fenced"] - 2 <= printed_document["fences"].count("done")

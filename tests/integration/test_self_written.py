@@ -23,7 +23,7 @@ HEAD = "project: adopted\nstate: ./state\nwarehouse: ./warehouse\nassets: [asset
 
 
 @pytest.fixture
-def made(tmp_path, monkeypatch):
+def make_project(tmp_path, monkeypatch):
     """Makes the project of these files."""
     monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
 
@@ -73,8 +73,8 @@ APPEND = """
 """
 
 
-def test_a_function_that_appends_twice_is_one_event_of_the_newest_version(spark, made):
-    project = made(APPENDS, APPEND)
+def test_a_function_that_appends_twice_is_one_event_of_the_newest_version(spark, make_project):
+    project = make_project(APPENDS, APPEND)
     for turn in (1, 2):
         project.events.add("x-go://now")
         summary = project.run(spark)
@@ -86,8 +86,8 @@ def test_a_function_that_appends_twice_is_one_event_of_the_newest_version(spark,
     assert [run.version for run in summary.runs] == [3, 1]
 
 
-def test_what_others_commit_between_two_runs_is_an_event_of_its_own(spark, made):
-    project = made(APPENDS, APPEND)
+def test_what_others_commit_between_two_runs_is_an_event_of_its_own(spark, make_project):
+    project = make_project(APPENDS, APPEND)
     project.events.add("x-go://now")
     project.run(spark)
     spark.range(1).write.format("delta").mode("append").save(project.spec.assets["log"].storage.path)
@@ -98,8 +98,8 @@ def test_what_others_commit_between_two_runs_is_an_event_of_its_own(spark, made)
     assert rows(spark, project, "reader") == [(11,)]
 
 
-def test_statements_write_a_table_and_read_pinned_inlets(spark, made, tmp_path):
-    project = made(
+def test_statements_write_a_table_and_read_pinned_inlets(spark, make_project, tmp_path):
+    project = make_project(
         """
         asset: raw
         source: true
@@ -154,9 +154,9 @@ COUNT_BY_NAME = """
 """
 
 
-def test_tables_of_a_catalog_are_written_by_name_and_their_rows_are_events(spark, made, tmp_path):
+def test_tables_of_a_catalog_are_written_by_name_and_their_rows_are_events(spark, make_project, tmp_path):
     with catalogs.schema(spark, tmp_path) as schema:
-        project = made(IN_A_CATALOG.replace("SCHEMA", schema), APPEND_BY_NAME, totals=COUNT_BY_NAME)
+        project = make_project(IN_A_CATALOG.replace("SCHEMA", schema), APPEND_BY_NAME, totals=COUNT_BY_NAME)
         project.events.add("x-go://now")
         assert outcomes(project.run(spark)) == [(name, "success", "") for name in ("log", "totals", "reader")]
         assert rows(spark, project, "reader") == [(5,)]
@@ -184,8 +184,8 @@ FOREIGN = """
 """
 
 
-def test_a_foreign_key_of_a_run_that_a_job_makes_is_asked_of_the_pinned_inlet(spark, made):
-    project = made(FOREIGN)
+def test_a_foreign_key_of_a_run_that_a_job_makes_is_asked_of_the_pinned_inlet(spark, make_project):
+    project = make_project(FOREIGN)
     shops, sales = (project.spec.assets[name].storage.path for name in ("shops", "sales"))
     land(shops, {"id": pa.array([1], pa.int32())})
     with project.run_of("sales", spark=spark):
@@ -260,8 +260,8 @@ expect: []
 """
 
 
-def test_what_the_code_of_an_asset_writes_is_compared(spark, made, tmp_path):
-    project = made(TESTED, WRITES, counted=COUNTS)
+def test_what_the_code_of_an_asset_writes_is_compared(spark, make_project, tmp_path):
+    project = make_project(TESTED, WRITES, counted=COUNTS)
     cases = read_cases([SourceFile("t.yml", "t.yml", CASES)], project=project.spec, environment={})
     results = {each.name: (each.outcome, each.message) for each in run_cases(project.spec, cases, spark=spark)}
     nothing = "nothing wrote nothing to the test's table"
@@ -299,8 +299,8 @@ REPLACE = """
 """
 
 
-def test_the_partitions_of_a_run_are_its_partitions_and_what_else_it_changed(spark, made):
-    project = made(DAILY, REPLACE)
+def test_the_partitions_of_a_run_are_its_partitions_and_what_else_it_changed(spark, make_project):
+    project = make_project(DAILY, REPLACE)
     sales, daily = (project.spec.assets[name].storage.path for name in ("sales", "daily"))
     land(sales, {"day": [date(2026, 9, day) for day in (1, 2, 3)], "id": [1, 2, 3]}, by=["day"])
     summary = project.run(spark, at="2026-09-05")
@@ -325,8 +325,8 @@ def test_the_partitions_of_a_run_are_its_partitions_and_what_else_it_changed(spa
     assert [run.asset for run in project.run(spark, at="2026-09-05").runs] == ["shown"]
 
 
-def test_a_run_whose_rows_break_a_rule_is_no_event(spark, made):
-    project = made(DAILY.replace("row_count: {min: 1}", "range: {n: {max: 1}}"), REPLACE)
+def test_a_run_whose_rows_break_a_rule_is_no_event(spark, make_project):
+    project = make_project(DAILY.replace("row_count: {min: 1}", "range: {n: {max: 1}}"), REPLACE)
     sales = project.spec.assets["sales"].storage.path
     land(sales, {"day": [date(2026, 9, day) for day in (1, 2, 2)], "id": [0, 0, 1]}, by=["day"])
     summary = project.run(spark, at="2026-09-05", check=False)
@@ -335,8 +335,8 @@ def test_a_run_whose_rows_break_a_rule_is_no_event(spark, made):
     assert rows(spark, project, "shown") == [(date(2026, 9, 1), 1)]
 
 
-def test_a_target_that_cannot_be_read_is_known_by_its_events(spark, made):
-    project = made(
+def test_a_target_that_cannot_be_read_is_known_by_its_events(spark, make_project):
+    project = make_project(
         """
         asset: exported
         uri: snowflake://account/db/schema/table
@@ -357,8 +357,8 @@ def test_a_target_that_cannot_be_read_is_known_by_its_events(spark, made):
     assert project.run(spark).runs == ()
 
 
-def test_a_run_that_failed_after_it_wrote_is_repeated_and_what_it_wrote_is_told_once(spark, made, monkeypatch):
-    project = made(
+def test_a_run_that_failed_after_it_wrote_is_repeated_and_what_it_wrote_is_told_once(spark, make_project, monkeypatch):
+    project = make_project(
         APPENDS.replace("write: self", "write: self\n    retries: 0"),
         """
         import os
@@ -382,8 +382,8 @@ def test_a_run_that_failed_after_it_wrote_is_repeated_and_what_it_wrote_is_told_
     assert rows(spark, project, "reader") == [(3,)]
 
 
-def test_several_tables_of_one_function(spark, made):
-    project = made(
+def test_several_tables_of_one_function(spark, make_project):
+    project = make_project(
         """
         asset: split
         write: self
@@ -413,15 +413,15 @@ def test_several_tables_of_one_function(spark, made):
     assert project.run(spark).runs == ()
 
 
-def test_a_table_that_is_not_where_the_asset_says_fails_the_run(spark, made):
-    project = made(APPENDS, "def append(context, spark):\n    pass\n")
+def test_a_table_that_is_not_where_the_asset_says_fails_the_run(spark, make_project):
+    project = make_project(APPENDS, "def append(context, spark):\n    pass\n")
     project.events.add("x-go://now")
     summary = project.run(spark, check=False)
     assert "its code has ended, but did not write a Delta table at" in summary.runs[0].error
 
 
-def test_a_job_that_chooses_its_partitions_tells_those_that_it_changed(spark, made):
-    project = made(
+def test_a_job_that_chooses_its_partitions_tells_those_that_it_changed(spark, make_project):
+    project = make_project(
         """
         asset: daily
         path: lake/daily

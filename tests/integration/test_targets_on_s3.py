@@ -163,7 +163,7 @@ def beside_one_another(
         orders = Orders(home, history.project, waits=20.0, hurry=False)
         for driver in [Started(orders, by=processes) for _ in range(2)]:
             driver.ends(also="exited 1")
-            assert "panicked" not in driver.said
+            assert "panicked" not in driver.output
         s3.begin()
     settled(history)
 
@@ -188,7 +188,7 @@ def stopped_at(s3: Lossy, processes: Server, home: Path, seed: int, point: str) 
     orders = Orders(home, history.project, point=point, act="stop", host="elsewhere", hurry=False)
     zombie = Started(orders, by=processes)
     how = zombie.ends()
-    assert how == "stopped" or point.startswith("fence"), zombie.said
+    assert how == "stopped" or point.startswith("fence"), zombie.output
     taking = Orders(home, history.project, host="here", waits=30.0, hurry=False)
     assert Started(taking, by=processes).ends() == "exited 0"
     history.change("s")

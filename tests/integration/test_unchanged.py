@@ -13,7 +13,7 @@ pytestmark = pytest.mark.spark
 HOURS = "SELECT timestamp_seconds(1735689600 + 3600 * id) AS hour, id %% %s AS n FROM range(0, 6)"
 
 
-def told(asset):
+def table_version(asset):
     now = DeltaTable(asset.storage.path)
     return str(now.metadata().id), now.version()
 
@@ -37,13 +37,13 @@ def commit(request):
 def test_only_what_was_told_can_be_unchanged(spark, engine, tmp_path, commit):
     asset = table("a", tmp_path, unchanged="skip", commit=commit, **sql("SELECT id FROM range(10)"))
     assert unchanged(engine, asset) == NOTHING
-    known = told(asset)
+    known = table_version(asset)
     assert unchanged(engine, asset, known_position=known) == EVERYTHING
     assert unchanged(engine, asset) == NOTHING
     DeltaTable(asset.storage.path).delete("id = 3")
     save(spark.sql("SELECT CAST(3 AS BIGINT) AS id"), asset)
     assert unchanged(engine, asset, known_position=known) == NOTHING
-    assert unchanged(engine, asset, known_position=told(asset)) == EVERYTHING
+    assert unchanged(engine, asset, known_position=table_version(asset)) == EVERYTHING
     assert unchanged(engine, asset, known_position=("another", 1)) == NOTHING
 
 
@@ -52,8 +52,8 @@ def test_a_column_that_comes_is_news(spark, engine, tmp_path, commit):
     asset = table("a", tmp_path, **more, **sql("SELECT id FROM range(10)"))
     execute(engine, order(asset))
     wider = table("a", tmp_path, **more, **sql("SELECT id, CAST(NULL AS INT) AS n FROM range(10)"))
-    assert unchanged(engine, wider, known_position=told(asset)) == NOTHING
-    assert unchanged(engine, wider, known_position=told(asset)) == EVERYTHING
+    assert unchanged(engine, wider, known_position=table_version(asset)) == NOTHING
+    assert unchanged(engine, wider, known_position=table_version(asset)) == EVERYTHING
 
 
 def test_partitions_that_share_a_file_with_others_are_told_apart(spark, engine, tmp_path, commit):
@@ -66,19 +66,23 @@ def test_partitions_that_share_a_file_with_others_are_told_apart(spark, engine, 
     execute(engine, order(asset, keys=day))
     assert len(DeltaTable(asset.storage.path).file_uris()) < 6
     before, two = rows(spark, asset), "2025-01-01T02..2025-01-01T03"
-    assert unchanged(engine, asset, keys=two, known_position=told(asset)) == asset.partitioning.parse(two)
+    assert unchanged(engine, asset, keys=two, known_position=table_version(asset)) == asset.partitioning.parse(two)
     assert rows(spark, asset) == before
     other = hourly(3)
-    assert unchanged(engine, other, keys=two, known_position=told(asset)) == asset.partitioning.parse("2025-01-01T02")
+    assert unchanged(engine, other, keys=two, known_position=table_version(asset)) == asset.partitioning.parse(
+        "2025-01-01T02"
+    )
     gone = hourly(3, "WHERE h.n > 0")
-    assert unchanged(engine, gone, keys=two, known_position=told(asset)) == asset.partitioning.parse("2025-01-01T02")
-    assert unchanged(engine, gone, keys=two, known_position=told(asset)) == asset.partitioning.parse(two)
+    assert unchanged(engine, gone, keys=two, known_position=table_version(asset)) == asset.partitioning.parse(
+        "2025-01-01T02"
+    )
+    assert unchanged(engine, gone, keys=two, known_position=table_version(asset)) == asset.partitioning.parse(two)
 
 
 def test_a_run_that_changes_nothing_leaves_the_files_as_they_are(engine, tmp_path):
     asset = table("a", tmp_path, unchanged="skip", **sql("SELECT id FROM range(100) ORDER BY hash(id)"))
     execute(engine, order(asset))
-    before, known = DeltaTable(asset.storage.path).file_uris(), told(asset)
+    before, known = DeltaTable(asset.storage.path).file_uris(), table_version(asset)
     turned = table("a", tmp_path, unchanged="skip", **sql("SELECT id FROM range(100) ORDER BY hash(id) DESC"))
     assert unchanged(engine, turned, known_position=known) == EVERYTHING
     now = DeltaTable(asset.storage.path)

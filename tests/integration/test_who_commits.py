@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture
-def made(spark, tmp_path):
+def make_table(spark, tmp_path):
     """Makes the table of an asset by SQL."""
 
     def make(columns: str, properties: str = "", *, tail: str = "", **more):
@@ -41,8 +41,8 @@ def test_what_was_recorded_of_tables_is_what_spark_makes(spark, tmp_path, name):
     assert log_of(spark, str(tmp_path / "table"), STATEMENTS[name]) == recorded()[name]
 
 
-def test_a_protocol_that_is_raised_and_not_used_is_the_drivers(made, spark, engine):
-    asset = made("n INT", **sql("SELECT 1 AS n"))
+def test_a_protocol_that_is_raised_and_not_used_is_the_drivers(make_table, spark, engine):
+    asset = make_table("n INT", **sql("SELECT 1 AS n"))
     spark.sql(f"ALTER TABLE delta.`{asset.storage.path}` SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')")
     spark.sql(f"ALTER TABLE delta.`{asset.storage.path}` SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'false')")
     found = spark_commit_reason(asset, DeltaTable(asset.storage.path))
@@ -55,16 +55,16 @@ def test_a_protocol_that_is_raised_and_not_used_is_the_drivers(made, spark, engi
     ("query", "committer"), [("SELECT 1 AS n", "driver"), ("SELECT nullif(1, 2) AS n", "spark")], ids=["sure", "unsure"]
 )
 def test_a_column_that_must_not_be_null_is_the_drivers_where_the_result_promises_it(
-    made, spark, engine, query, committer
+    make_table, spark, engine, query, committer
 ):
-    asset = made("n INT NOT NULL", **sql(query))
+    asset = make_table("n INT NOT NULL", **sql(query))
     execute(engine, order(asset))
     assert committers(asset)[0] == committer
     assert rows(spark, asset) == [(1,)]
 
 
-def test_a_run_that_adds_columns_is_sparks(made, spark, engine):
-    asset = made("n INT", schema="add_columns", **sql("SELECT 1 AS n, 'x' AS s"))
+def test_a_run_that_adds_columns_is_sparks(make_table, spark, engine):
+    asset = make_table("n INT", schema="add_columns", **sql("SELECT 1 AS n, 'x' AS s"))
     execute(engine, order(asset))
     execute(engine, order(asset))
     assert committers(asset)[:2] == ["driver", "spark"]

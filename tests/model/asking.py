@@ -87,7 +87,7 @@ def answering(protocol: Protocol, state: State) -> Iterator[tuple[str, State]]:
             yield name, state._replace(person=(lane, chain[0].token, seen))
         if state.person is not None and state.person[0] == lane:
             if asked and chain[0].token == state.person[1]:
-                yield from _told(state, lane, state.person[2])
+                yield from _answers(state, lane, state.person[2])
             elif not chain or chain[0].token != state.person[1]:
                 yield "the person is answered", state._replace(person=None)
 
@@ -103,7 +103,7 @@ def _seen(protocol: Protocol, state: State, lane: int) -> int | None:
     return run if all(protocol.is_in(state, outlet, run, lane) for outlet in outlets) else None
 
 
-def _told(state: State, lane: int, run: int) -> Iterator[tuple[str, State]]:
+def _answers(state: State, lane: int, run: int) -> Iterator[tuple[str, State]]:
     claims = unsettled(state.chains[lane])
     after = state._replace(person=None, chains=(*state.chains[:lane], (), *state.chains[lane + 1 :]))
     pins = next((claim.pins for claim in claims if claim.token == run), ())

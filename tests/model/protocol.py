@@ -258,7 +258,7 @@ class Protocol:
         """With the driver told, if it still waits for this attempt."""
         for driver in state.drivers:
             if self._waits_for(driver, write):
-                told = self.told(driver, result)
+                told = self.after_write_result(driver, result)
                 return moved(self.at("error", state, driver) if result == "error" else state, driver, told)
         return state
 
@@ -269,7 +269,7 @@ class Protocol:
         outlet, part = divmod(driver.place, len(parts))
         return outlet == write.outlet and parts[part] == write.payload
 
-    def told(self, driver: Driver, result: str) -> Driver:
+    def after_write_result(self, driver: Driver, result: str) -> Driver:
         """A driver that was told how its write ended."""
         if self.rules.verify:
             return driver._replace(step="write")

@@ -279,7 +279,7 @@ SAMPLE = (
 """What takes seconds."""
 
 
-def told(case: Case, verdict: Verdict) -> str:
+def verdict_text(case: Case, verdict: Verdict) -> str:
     """One line, and the way to what was violated."""
     word = {True: "PASS", False: "VIOLATED", None: "UNFINISHED"}[verdict.ok]
     unexpected = "" if verdict.ok is case.passes else "   <<<<<< UNEXPECTED"
@@ -298,7 +298,7 @@ def main(prefix: str = "") -> int:
     failed = 0
     with get_context("spawn").Pool(2, maxtasksperchild=1) as pool:
         for case, verdict in pool.imap(one, cases, 1):
-            print(told(case, verdict), flush=True)
+            print(verdict_text(case, verdict), flush=True)
             failed += verdict.ok is not case.passes
     return int(failed > 0)
 

@@ -10,7 +10,7 @@ SQL = "asset: a\nsql: SELECT 1 AS n\n"
 
 
 @pytest.fixture
-def made(tmp_path):
+def load_asset(tmp_path):
     """Loads one asset with this budget."""
 
     def asset(text, head=SQL):
@@ -32,8 +32,8 @@ def made(tmp_path):
         ("{}", RunBudget()),
     ],
 )
-def test_is_read(made, text, budget):
-    assert made(text).budget == budget
+def test_is_read(load_asset, text, budget):
+    assert load_asset(text).budget == budget
 
 
 @pytest.mark.parametrize(
@@ -49,15 +49,15 @@ def test_is_read(made, text, budget):
         ("{byte: 1}", "a.yml:3:10: unknown key 'byte' in 'budget'"),
     ],
 )
-def test_what_is_none_is_refused_at_its_place(made, text, message):
+def test_what_is_none_is_refused_at_its_place(load_asset, text, message):
     with pytest.raises(SpecError) as found:
-        made(text)
+        load_asset(text)
     assert message in str(found.value)
 
 
-def test_a_source_has_none(made):
+def test_a_source_has_none(load_asset):
     with pytest.raises(SpecError, match="'budget' is not allowed for a source: others write it, so nothing runs"):
-        made("{bytes: 1GB}", head="asset: a\nsource: true\nuri: x-a\n")
+        load_asset("{bytes: 1GB}", head="asset: a\nsource: true\nuri: x-a\n")
 
 
 @pytest.fixture

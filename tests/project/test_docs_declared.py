@@ -14,14 +14,14 @@ FIRST, MODELS, CHECKED, SPLIT, SECOND = (each.text for each in code_blocks(PAGE,
 
 @pytest.fixture
 def loaded(tmp_path):
-    def made(**modules: str) -> ProjectSpec:
+    def load_modules(**modules: str) -> ProjectSpec:
         (tmp_path / "project.yml").write_text("project: shop\npython: [jobs]\n")
         (tmp_path / "jobs").mkdir()
         for name, text in modules.items():
             (tmp_path / f"jobs/{name}.py").write_text(text)
         return load_project(tmp_path, {})
 
-    return made
+    return load_modules
 
 
 def test_the_modules_are_a_project(loaded):

@@ -21,7 +21,7 @@ ORDERS = "asset: orders\nsource: csv\npath: landing/{day}.csv\npartition: {by: d
 def project(tmp_path):
     """Loads a project of these files beside a project file that allows functions of `jobs`."""
 
-    def made(**files):
+    def load_files(**files):
         (tmp_path / "project.yml").write_text("project: p\nassets: [.]\npython: [jobs]\n")
         for name, text in files.items():
             path = tmp_path / name.replace("__", "/").replace("_dot_", ".")
@@ -29,7 +29,7 @@ def project(tmp_path):
             path.write_text(text)
         return load_project(tmp_path, {}).assets
 
-    return made
+    return load_files
 
 
 def test_the_project_file_is_valid_and_has_every_key(tmp_path):

@@ -20,7 +20,7 @@ FUNCTIONS, PACKAGE = (each.text for each in code_blocks(PAGE, "python"))
 def project(tmp_path, monkeypatch):
     """Loads a project of these assets, with the functions of the page; its package is installed."""
 
-    def made(text):
+    def load_rules(text):
         (tmp_path / "project.yml").write_text("project: p\nassets: [.]\npython: [jobs]\n")
         (tmp_path / "all.yml").write_text(text)
         for name in ("daily_orders", "daily_report", "a"):
@@ -38,7 +38,7 @@ def project(tmp_path, monkeypatch):
         monkeypatch.syspath_prepend(tmp_path)
         return load_project(tmp_path, {}).assets
 
-    return made
+    return load_rules
 
 
 GIVEN = "asset: given\nsource: csv\npath: given/{day}.csv\npartition: {by: day, column: day}\n"

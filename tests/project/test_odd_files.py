@@ -24,7 +24,7 @@ def home(tmp_path, monkeypatch):
     return tmp_path
 
 
-def said(home):
+def refusal_of(home):
     """What the project is refused with; empty where it is not."""
     try:
         assert isinstance(load_project(home, {}), ProjectSpec)
@@ -37,7 +37,7 @@ def test_a_pipe_and_a_socket_are_not_opened(home):
     os.mkfifo(home / "assets" / "pipe.yml")
     with socket.socket(socket.AF_UNIX) as made:
         made.bind("assets/socket.yml")
-        assert said(home) == (
+        assert refusal_of(home) == (
             "assets/pipe.yml: cannot be read: it is not a regular file, but a pipe, a socket or a "
             "device\nassets/socket.yml: cannot be read: it is not a regular file, but a pipe, a socket or a device"
         )
@@ -50,7 +50,7 @@ def test_neither_are_pipes_for_code(home, name):
     if "jobs" in name:
         (home / "assets" / "a.yml").write_text("asset: a\npython: jobs.work:x\n")
     os.mkfifo(home / name)
-    assert said(home) == f"{name}: cannot be read: it is not a regular file, but a pipe, a socket or a device"
+    assert refusal_of(home) == f"{name}: cannot be read: it is not a regular file, but a pipe, a socket or a device"
 
 
 @pytest.mark.parametrize("content", [b"SELECT caf\xe9", b"x" * (MOST_BYTES + 1)])
@@ -58,7 +58,7 @@ def test_neither_are_pipes_for_code(home, name):
 def test_sql_that_cannot_be_read_is_there(home, content, sql):
     (home / "assets" / "a.yml").write_text("asset: a\n" + sql)
     (home / "assets" / "a.sql").write_bytes(content)
-    (problem,) = said(home).splitlines()
+    (problem,) = refusal_of(home).splitlines()
     assert problem.startswith(("assets/a.sql:1:11: the byte 0xe9 is not UTF-8", "assets/a.sql: cannot be read: it has"))
 
 
@@ -69,7 +69,7 @@ def test_what_two_assets_share_is_told_once(home):
         (home / "assets" / f"{name}.yml").write_text(f"asset: {name}\n{body}\n")
     os.mkfifo(home / "x.sql")
     os.mkfifo(home / "jobs" / "work.py")
-    assert said(home).splitlines() == [
+    assert refusal_of(home).splitlines() == [
         "jobs/work.py: cannot be read: it is not a regular file, but a pipe, a socket or a device",
         "x.sql: cannot be read: it is not a regular file, but a pipe, a socket or a device",
     ]
@@ -79,7 +79,9 @@ def test_devices_and_folders(home):
     (home / "assets" / "zero.yml").symlink_to("/dev/zero")
     (home / "assets" / "folder.yml").mkdir()
     (home / "assets" / "folder.yml" / "b.yml").write_text("asset: b\nsql: SELECT 1\n")
-    assert said(home) == ("assets/zero.yml: cannot be read: it is not a regular file, but a pipe, a socket or a device")
+    assert refusal_of(home) == (
+        "assets/zero.yml: cannot be read: it is not a regular file, but a pipe, a socket or a device"
+    )
     (home / "assets" / "zero.yml").unlink()
     assert set(load_project(home, {}).assets) == {"a", "b"}
 
@@ -90,19 +92,21 @@ def test_links_that_lead_nowhere_or_back(home):
     (home / "assets" / "back").symlink_to(home / "assets")
     (home / "assets" / "up").symlink_to(home)
     (home / "assets" / "gone.yml").symlink_to("nothing")
-    assert said(home) == "assets/self.yml: cannot be read: Too many levels of symbolic links"
+    assert refusal_of(home) == "assets/self.yml: cannot be read: Too many levels of symbolic links"
 
 
 def test_the_root_of_the_file_system_is_no_folder_of_assets(home, monkeypatch):
     monkeypatch.setattr("sparkassets.project.compile_trace.MOST_NAMES", 100)
     for number in range(101):
         (home / "assets" / f"{number}.txt").touch()
-    assert said(home).startswith("assets: cannot be read: the project's folders contain more than 100 files")
+    assert refusal_of(home).startswith("assets: cannot be read: the project's folders contain more than 100 files")
 
 
 def test_a_file_has_a_size(home):
     (home / "assets" / "a.yml").write_text(ASSET + "#" * MOST_BYTES)
-    assert said(home).startswith("assets/a.yml: cannot be read: it has 2,097,175 bytes; expected at most 2,097,152")
+    assert refusal_of(home).startswith(
+        "assets/a.yml: cannot be read: it has 2,097,175 bytes; expected at most 2,097,152"
+    )
 
 
 @pytest.mark.parametrize(
@@ -136,7 +140,7 @@ def test_a_file_has_a_size(home):
 )
 def test_odd_content(home, content, message):
     (home / "assets" / "a.yml").write_bytes(content)
-    found = said(home)
+    found = refusal_of(home)
     if message is not None:
         assert message in found if message else found == ""
     assert len(found) < 6_000
@@ -168,7 +172,7 @@ def test_odd_modules(home, source, message):
     (home / "jobs").mkdir()
     (home / "jobs" / "work.py").write_bytes(source)
     (home / "assets" / "a.yml").write_text("asset: a\npython: jobs.work:f\n")
-    found = said(home)
+    found = refusal_of(home)
     assert message in found if message else found == ""
     assert "not found" not in found
 
@@ -177,15 +181,15 @@ def test_a_package_may_be_inside_another(home):
     (home / "deep" / "er").mkdir(parents=True)
     (home / "deep" / "er" / "work.py").write_text("def f():\n    pass\n")
     (home / "assets" / "a.yml").write_text("asset: a\npython: deep.er.work:f\n")
-    assert said(home) == ""
+    assert refusal_of(home) == ""
     (home / "assets" / "a.yml").write_text("asset: a\npython: deep.other:f\n")
-    assert "the package 'deep' is not allowed" in said(home)
+    assert "the package 'deep' is not allowed" in refusal_of(home)
 
 
 def test_a_name_that_is_no_text(home):
     Path(os.fsdecode(b"assets/\xff")).mkdir()
     Path(os.fsdecode(b"assets/\xff/\xfe.yml")).write_text("asset: b\nshedule: 1\n")
-    assert "shedule" in said(home)
+    assert "shedule" in refusal_of(home)
     assert main(["validate", "--project", "."]) == 2
 
 
@@ -208,7 +212,7 @@ def test_odd_folders(folder, capsys):
 
 def test_a_long_line_is_shown_around_the_column(home):
     (home / "assets" / "a.yml").write_text(f"{{asset: a, sql: SELECT 1, owner: {'x' * 900_000}, shedule: 1}}\n")
-    found = said(home)
+    found = refusal_of(home)
     assert "    …" in found
     line, marks = found.split("\n")[1:3]
     assert line[marks.index("^") :].startswith("shedule")

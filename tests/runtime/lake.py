@@ -60,7 +60,7 @@ def partitions_of(partitioning: Partitioning, *, since: int = 0) -> list[Partiti
     return [(key, *time) for key in product(*(each.keys for each in partitioning.segments)) for time in times]
 
 
-def made(partitioning: Partitioning, partition: Partition) -> PartitionSet:
+def set_of(partitioning: Partitioning, partition: Partition) -> PartitionSet:
     """The partition as a set."""
     key, start, end = partition
     time = RangeSet.span(start, end) if partitioning.time else RangeSet.always()
@@ -69,7 +69,7 @@ def made(partitioning: Partitioning, partition: Partition) -> PartitionSet:
 
 def inside(partitioning: Partitioning, parts: PartitionSet) -> list[Partition]:
     """The partitions of a set."""
-    return [partition for partition in partitions_of(partitioning) if parts.covers(made(partitioning, partition))]
+    return [partition for partition in partitions_of(partitioning) if parts.covers(set_of(partitioning, partition))]
 
 
 def needed(consumer: AssetSpec, up: AssetSpec, partition: Partition) -> list[Partition]:
@@ -148,7 +148,7 @@ class Lake(World):
         versions.append({**versions[-1], **values})
         self.changes.update((name, partition) for partition in values)
         partitioning = self.project.assets[name].partitioning
-        changed = PartitionSet.union(made(partitioning, partition) for partition in values)
+        changed = PartitionSet.union(set_of(partitioning, partition) for partition in values)
         news = Observation(name, changed, table_id="t", version=len(versions) - 1)
         self.source(name).news.append(news)
 
@@ -215,7 +215,9 @@ class LakeEngine(FakeEngine):
             for name, table in ups.items():
                 some = needed(order.asset, order.inlets[name], partition)
                 pinned = [
-                    each for each in some if order.pins[name].parts.covers(made(order.inlets[name].partitioning, each))
+                    each
+                    for each in some
+                    if order.pins[name].parts.covers(set_of(order.inlets[name].partitioning, each))
                 ]
                 assert pinned == some, f"{order.asset.name} {partition} reads {name} in part"
                 values[name] = [table.get(each) for each in some]
@@ -230,7 +232,7 @@ class LakeEngine(FakeEngine):
 
     def judgement(self, name: str, order: RunOrder) -> RunJudgement | None:
         partitioning = order.asset.partitioning
-        unfit = (made(partitioning, partition) for table, partition in self.lake.unfit if table == name)
+        unfit = (set_of(partitioning, partition) for table, partition in self.lake.unfit if table == name)
         withheld = (PartitionSet.union(unfit) & order.partitions) - order.accepted_partitions
         told = RuleVerdict("unfit", "fail", "withheld", withheld, 1, 1)
         return RunJudgement(withheld, (told,)) if withheld else RunJudgement()
@@ -239,7 +241,7 @@ class LakeEngine(FakeEngine):
         """With the partitions that are in the table as they came out, as a target tells them with its commit."""
         name, partitioning = result.order.asset.name, result.order.asset.partitioning
         there = self.lake.table(name)
-        same = [made(partitioning, each) for each in rows if rows[each] == there.get(each)]
+        same = [set_of(partitioning, each) for each in rows if rows[each] == there.get(each)]
         marker = CommitMarker("", 0, 0, "", 0, "data", measures=result.measures)
         told = marker.with_unchanged(PartitionSet.union(same), rows=len(same))
         return replace(result, measures=told.measures)

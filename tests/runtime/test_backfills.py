@@ -28,7 +28,7 @@ def forced(world, **more):
     return BackfillWork(world.project.assets["a"], days(WEEK), force=True, **more)
 
 
-def told(world, summary):
+def run_outcomes(world, summary):
     keys = world.project.assets["a"].partitioning.labels
     return [(run.kind, run.status, *keys(run.partitions)) for run in summary.runs]
 
@@ -44,7 +44,7 @@ def test_what_arrives_meanwhile_gets_its_turn(world):
             ledger.commit(lambda _: [ObservedEntry("s", world.project.assets["s"].uri, day)])
 
     world.engine.hooks["a", "compute"] = arrives
-    assert told(world, world.driver().run_works([forced(world)])) == [
+    assert run_outcomes(world, world.driver().run_works([forced(world)])) == [
         ("backfill", "success", "2025-01-01..2025-01-02"),
         ("scheduled", "success", "2025-01-07"),
         ("backfill", "success", "2025-01-03..2025-01-04"),
@@ -55,22 +55,24 @@ def test_what_arrives_meanwhile_gets_its_turn(world):
 
 def test_what_fails_is_left_and_tried_again_by_the_next_tick(world):
     world.engine.hooks["a", "compute"] = raising_once(OSError("the disk is full"))
-    first = told(world, world.driver().run_works([forced(world)]))
+    first = run_outcomes(world, world.driver().run_works([forced(world)]))
     assert first == [
         ("backfill", "failed", "2025-01-01..2025-01-02"),
         ("backfill", "success", "2025-01-03..2025-01-04"),
         ("backfill", "success", "2025-01-05..2025-01-06"),
     ]
-    assert told(world, world.driver().run_works([DueWork()])) == [("backfill", "success", "2025-01-01..2025-01-02")]
-    assert told(world, world.driver().run_works([DueWork()])) == []
+    assert run_outcomes(world, world.driver().run_works([DueWork()])) == [
+        ("backfill", "success", "2025-01-01..2025-01-02")
+    ]
+    assert run_outcomes(world, world.driver().run_works([DueWork()])) == []
 
 
 def test_so_many_runs_and_no_more(world):
-    assert told(world, world.driver().run_works([forced(world, newest_first=True, max_runs=1)])) == [
+    assert run_outcomes(world, world.driver().run_works([forced(world, newest_first=True, max_runs=1)])) == [
         ("backfill", "success", "2025-01-05..2025-01-06")
     ]
-    assert told(world, world.driver().run_works([DueWork()])) == []
-    assert told(world, world.driver().run_works([forced(world, newest_first=True)])) == [
+    assert run_outcomes(world, world.driver().run_works([DueWork()])) == []
+    assert run_outcomes(world, world.driver().run_works([forced(world, newest_first=True)])) == [
         ("backfill", "success", "2025-01-03..2025-01-04"),
         ("backfill", "success", "2025-01-01..2025-01-02"),
     ]

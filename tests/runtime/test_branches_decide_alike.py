@@ -16,7 +16,7 @@ from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import project
 from tests.depth import histories
-from tests.runtime.lake import KINDS, ZERO, Lake, Table, inside, made, partitions_of, random_lake
+from tests.runtime.lake import KINDS, ZERO, Lake, Table, inside, partitions_of, random_lake, set_of
 from tests.runtime.test_branches import COMPUTED, Beside, History, coded, tables
 
 REQUIRES = (
@@ -75,7 +75,7 @@ class Declared(History):
         """Somebody says of some partitions, none of which is there yet, that nobody wants them."""
         for name in self.random.sample(COMPUTED, 2):
             partitioning, allowed = self.plain.assets[name].partitioning, partitions_in_bounds(self.plain.assets[name])
-            partitions = [made(partitioning, each) for each in self.random.sample(partitions_of(partitioning), 2)]
+            partitions = [set_of(partitioning, each) for each in self.random.sample(partitions_of(partitioning), 2)]
             keys = [key for each in partitions for key in partitioning.labels(each & allowed)]
             if not keys:
                 continue

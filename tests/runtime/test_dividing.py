@@ -35,7 +35,7 @@ def world() -> World:
     return made
 
 
-def told(summary) -> list[tuple[str, str]]:
+def run_outcomes(summary) -> list[tuple[str, str]]:
     return [(", ".join(asset_keys(result.partitions)), result.status) for result in summary.runs]
 
 
@@ -46,7 +46,7 @@ def asset_keys(partitions: PartitionSet) -> list[str]:
 def test_all_but_the_bad_day_is_published_and_the_bad_one_is_told_once(world):
     world.engine.hooks["a", "compute"] = failing(days("2025-01-02"))
     summary = world.driver().run_works([DueWork()])
-    assert told(summary) == [
+    assert run_outcomes(summary) == [
         ("2025-01-01..2025-01-08", "replanned"),
         ("2025-01-01..2025-01-04", "replanned"),
         ("2025-01-05..2025-01-08", "success"),
@@ -59,7 +59,7 @@ def test_all_but_the_bad_day_is_published_and_the_bad_one_is_told_once(world):
     assert [result.attempts for result in summary.runs if result.status == "replanned"] == [1, 1, 1]
     assert world.store.read_history(HistoryQuery(kinds=["failure"]))
     again = world.driver().run_works([DueWork()])
-    assert told(again) == [("2025-01-02", "failed")]
+    assert run_outcomes(again) == [("2025-01-02", "failed")]
 
 
 def unreadable(*bad: str, scheme: str = "file:"):
@@ -86,17 +86,17 @@ def landed() -> World:
 @pytest.mark.parametrize("scheme", ["file:", "file://"])
 def test_where_the_error_names_the_file_nobody_looks_for_its_day(landed, scheme):
     landed.engine.hooks["a", "compute"] = unreadable("2025-01-02", scheme=scheme)
-    assert told(landed.driver().run_works([DueWork()])) == [
+    assert run_outcomes(landed.driver().run_works([DueWork()])) == [
         ("2025-01-01..2025-01-08", "failed"),
         ("2025-01-01, 2025-01-03..2025-01-08", "success"),
     ]
     landed.tell("s", "2025-01-09", cursor={str(at("2025-01-09")): "seen"})
-    assert told(landed.driver().run_works([DueWork()])) == [("2025-01-09", "success"), ("2025-01-02", "failed")]
+    assert run_outcomes(landed.driver().run_works([DueWork()])) == [("2025-01-09", "success"), ("2025-01-02", "failed")]
 
 
 def test_of_several_bad_files_each_run_names_one(landed):
     landed.engine.hooks["a", "compute"] = unreadable("2025-01-02", "2025-01-07")
-    assert [keys for keys, _ in told(landed.driver().run_works([DueWork()]))] == [
+    assert [keys for keys, _ in run_outcomes(landed.driver().run_works([DueWork()]))] == [
         "2025-01-01..2025-01-08",
         "2025-01-01, 2025-01-03..2025-01-08",
         "2025-01-01, 2025-01-03..2025-01-06, 2025-01-08",
@@ -111,19 +111,19 @@ def test_a_file_that_is_of_no_partition_is_looked_for_in_halves(landed):
             raise error
 
     landed.engine.hooks["a", "compute"] = hook
-    assert len(told(landed.driver().run_works([DueWork()]))) == 7
+    assert len(run_outcomes(landed.driver().run_works([DueWork()]))) == 7
 
 
 def test_rows_outside_the_partitions_are_found_alike_after_the_write_has_begun(world):
     world.engine.hooks["a", "write"] = failing(days("2025-01-08"))
-    assert [keys for keys, status in told(world.driver().run_works([DueWork()])) if status == "failed"] == [
+    assert [keys for keys, status in run_outcomes(world.driver().run_works([DueWork()])) if status == "failed"] == [
         "2025-01-08"
     ]
 
 
 def test_what_is_not_of_the_data_is_tried_again_as_it_was(world):
     world.engine.hooks["a", "compute"] = failing(days("2025-01-02"), of_data=False)
-    assert told(world.driver().run_works([DueWork()])) == [("2025-01-01..2025-01-08", "failed")]
+    assert run_outcomes(world.driver().run_works([DueWork()])) == [("2025-01-01..2025-01-08", "failed")]
 
 
 def test_a_driver_that_dies_among_the_parts_loses_nothing(world):
@@ -150,5 +150,8 @@ def test_a_backfill_finds_it_too(world):
     world.engine.hooks["a", "compute"] = failing(days("2025-01-02"))
     work = BackfillWork(world.project.assets["a"], days("2025-01-01..2025-01-04"))
     summary = world.driver().run_works([work])
-    assert told(summary)[-1] == ("2025-01-02", "failed")
-    assert [keys for keys, status in told(summary) if status == "success"] == ["2025-01-03..2025-01-04", "2025-01-01"]
+    assert run_outcomes(summary)[-1] == ("2025-01-02", "failed")
+    assert [keys for keys, status in run_outcomes(summary) if status == "success"] == [
+        "2025-01-03..2025-01-04",
+        "2025-01-01",
+    ]

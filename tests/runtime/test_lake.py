@@ -14,7 +14,7 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.ports import HistoryQuery
 from sparkassets.runtime.driver_work import DueWork
 from tests.depth import histories
-from tests.runtime.lake import Lake, Partition, inside, killed, made, needed, partitions_of, random_lake, some_values
+from tests.runtime.lake import Lake, Partition, inside, killed, needed, partitions_of, random_lake, set_of, some_values
 
 MOMENTS = ("compute", "write", "written")
 
@@ -70,22 +70,22 @@ def test_every_table_is_as_if_computed_from_scratch(*, random: Random, steps: in
         assert sorted(table) == sorted(there)
         assert {partition: fresh[partition] for partition in there} == dict(table)
         assert computable(lake, spec, set(fresh) - set(there)) == [], name
-        written, news, refs = lake.written, lake.news, told(lake, name)
+        written, news, refs = lake.written, lake.news, run_events(lake, name)
         for partition in there:
-            assert written[name, partition] <= max(1, asked(lake, news, spec, partition)), (
+            assert written[name, partition] <= max(1, count_news(lake, news, spec, partition)), (
                 f"{name} {partition} too often"
             )
-            telling = sum(ref.parts.covers(made(spec.partitioning, partition)) for ref in refs)
+            telling = sum(ref.parts.covers(set_of(spec.partitioning, partition)) for ref in refs)
             assert telling == news[name, partition], f"{name} {partition}"
 
 
-def told(lake: Lake, name: str) -> list[EventRef]:
+def run_events(lake: Lake, name: str) -> list[EventRef]:
     """The events of an asset's runs."""
     rows = lake.store.read_history(HistoryQuery(kinds=("success",), asset=name))
     return [ref for ref in map(EventRef.from_entry, map(from_row, rows)) if ref is not None]
 
 
-def asked(lake: Lake, news: Mapping[tuple[str, Partition], int], spec: AssetSpec, partition: Partition) -> int:
+def count_news(lake: Lake, news: Mapping[tuple[str, Partition], int], spec: AssetSpec, partition: Partition) -> int:
     """How often something that a partition is computed from was written, and was news."""
     return sum(
         news[inlet.name, each]

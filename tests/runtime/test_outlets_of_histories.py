@@ -14,7 +14,7 @@ from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.ports import HistoryQuery
 from sparkassets.runtime.driver_work import DueWork
 from tests.depth import histories
-from tests.runtime.lake import Lake, inside, killed, made, partitions_of, random_outlets, some_values
+from tests.runtime.lake import Lake, inside, killed, partitions_of, random_outlets, set_of, some_values
 
 OUTLETS = ("train", "test")
 MOMENTS = (
@@ -132,4 +132,4 @@ def test_what_is_recorded_of_a_run_is_recorded_of_all_its_outlets_in_one_commit(
     runs = [{commit.marker.run for commit in lake.engine.data(name)} for name in OUTLETS]
     recorded = {each.run for each in told}
     assert runs[0] | runs[1] <= recorded | {link.entry.run for each in history.states() for link in each.chain}
-    assert all(made(partitioning, partition) for partition in lake.table("train"))
+    assert all(set_of(partitioning, partition) for partition in lake.table("train"))

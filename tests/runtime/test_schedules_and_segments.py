@@ -302,7 +302,7 @@ class Played:
     def status(self):
         return next(each for each in self.looking.status() if each.asset == "a")
 
-    def told(self, moment, *, first):
+    def observe_news(self, moment, *, first):
         """News of the inlet, or an event, which a driver has looked at."""
         self.world.clock.instant = datetime.fromisoformat(moment).replace(tzinfo=UTC)
         keys = {"by segment": ["m", "e"] if first else ["m"], "by time": ["2025-01-01" if first else "2025-01-02"]}
@@ -346,7 +346,7 @@ def test_what_runs_when(combination, expected):
     ran = []
     for moment, news in STEPS:
         if news:
-            play.told(moment, first=moment == STEPS[0][0])
+            play.observe_news(moment, first=moment == STEPS[0][0])
         ran.append(play.at(moment))
     assert ran == expected
 

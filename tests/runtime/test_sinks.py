@@ -39,14 +39,14 @@ def notes():
 
 
 @pytest.fixture
-def made(notes):
+def make_sinks(notes):
     """Makes `Sinks` that note what there is to note."""
     return lambda *sinks, **options: SinkDispatcher(sinks, project=PROJECT, note=notes.append, **options)
 
 
-def test_each_sink_is_told_everything_in_order_and_then_the_end(made, notes):
+def test_each_sink_is_told_everything_in_order_and_then_the_end(make_sinks, notes):
     first, second = Listener(), Listener()
-    sinks = made(first, second)
+    sinks = make_sinks(first, second)
     tell(sinks, entries(1, 2), entries(3), entries(4))
     sinks.end_invocation()
     assert [[each.seq for each in commit.entries] for commit in first.commits] == [[1, 2], [3], [4]]
@@ -54,15 +54,15 @@ def test_each_sink_is_told_everything_in_order_and_then_the_end(made, notes):
     assert notes == []
 
 
-def test_an_invocation_that_committed_nothing_has_no_end_to_tell(made):
+def test_an_invocation_that_committed_nothing_has_no_end_to_tell(make_sinks):
     idle = Listener()
-    made(idle).end_invocation()
+    make_sinks(idle).end_invocation()
     assert (idle.commits, idle.ends) == ([], 0)
 
 
-def test_the_threads_end_with_the_invocation_and_come_back_with_the_next(made):
+def test_the_threads_end_with_the_invocation_and_come_back_with_the_next(make_sinks):
     listener = Listener()
-    sinks = made(listener)
+    sinks = make_sinks(listener)
     for seq in (1, 2):
         tell(sinks, entries(seq))
         sinks.end_invocation()
@@ -88,9 +88,9 @@ class UnsayableError(Exception):
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
 )
-def test_whatever_a_sink_raises_is_noted_once_and_it_is_told_what_follows(made, notes, error, said):
+def test_whatever_a_sink_raises_is_noted_once_and_it_is_told_what_follows(make_sinks, notes, error, said):
     broken, healthy = Raising(error), Listener()
-    sinks = made(broken, healthy)
+    sinks = make_sinks(broken, healthy)
     for seq in (1, 2, 3):
         tell(sinks, entries(seq))
         sinks.end_invocation()
@@ -98,16 +98,16 @@ def test_whatever_a_sink_raises_is_noted_once_and_it_is_told_what_follows(made, 
     assert notes == [f"the sink Raising raised {said}; {GOES_ON}"]
 
 
-def test_a_note_holds_no_credentials(made, notes):
-    sinks = made(Raising(OSError("no answer of https://u:hunter2@h/hook with s3cr3t-of-the-receiver")))
+def test_a_note_holds_no_credentials(make_sinks, notes):
+    sinks = make_sinks(Raising(OSError("no answer of https://u:hunter2@h/hook with s3cr3t-of-the-receiver")))
     tell(sinks, entries(1))
     sinks.end_invocation()
     assert notes == [f"the sink Raising raised OSError: no answer of https://u:***@h/hook with ${{TOKEN}}; {GOES_ON}"]
 
 
-def test_one_that_blocks_holds_up_nobody_and_is_left_behind(made, notes):
+def test_one_that_blocks_holds_up_nobody_and_is_left_behind(make_sinks, notes):
     blocked, healthy = Blocked(), Listener()
-    sinks = made(blocked, healthy, grace_seconds=0.5)
+    sinks = make_sinks(blocked, healthy, grace_seconds=0.5)
     tell(sinks, entries(1, 2), entries(3))
     assert blocked.entered.wait(10)
     sinks.end_invocation()
@@ -127,22 +127,22 @@ def test_one_that_blocks_holds_up_nobody_and_is_left_behind(made, notes):
     assert healthy.seqs == [1, 2, 3, 4, 5]
 
 
-def test_one_that_is_slow_is_waited_for_as_long_as_the_grace(made, notes):
+def test_one_that_is_slow_is_waited_for_as_long_as_the_grace(make_sinks, notes):
     class Slow(Listener):
         def committed(self, commit):
             threading.Event().wait(0.02)
             super().committed(commit)
 
     slow = Slow()
-    sinks = made(slow, grace_seconds=60)
+    sinks = make_sinks(slow, grace_seconds=60)
     tell(sinks, *(entries(seq) for seq in range(1, 21)))
     sinks.end_invocation()
     assert (slow.seqs, slow.ends, notes) == (list(range(1, 21)), 1, [])
 
 
-def test_what_does_not_fit_is_dropped_and_counted(made, notes):
+def test_what_does_not_fit_is_dropped_and_counted(make_sinks, notes):
     blocked = Blocked()
-    sinks = made(blocked, most_waiting=4, grace_seconds=0.5)
+    sinks = make_sinks(blocked, most_waiting=4, grace_seconds=0.5)
     tell(sinks, entries(*range(1, 11)))  # a commit of its own is never too large
     assert blocked.entered.wait(10)
     tell(sinks, entries(11), entries(12, 13))
@@ -158,9 +158,9 @@ def test_what_does_not_fit_is_dropped_and_counted(made, notes):
     assert blocked.seqs == [*range(1, 11), 14]
 
 
-def test_what_waits_for_one_that_blocks_is_bounded(made):
+def test_what_waits_for_one_that_blocks_is_bounded(make_sinks):
     blocked, told = Blocked(), []
-    sinks = made(blocked, most_waiting=50, grace_seconds=0.01)
+    sinks = make_sinks(blocked, most_waiting=50, grace_seconds=0.01)
     for seq in range(1, 1001):
         commit = [Forgettable(EventEntry("x-s", "s"), seq, AT, "d1")]
         told.append(weakref.ref(commit[0]))
@@ -179,13 +179,13 @@ class Forgettable(NumberedEntry, weakref=True):
     """One whose end can be seen."""
 
 
-def test_what_was_told_is_kept_by_nobody(made):
+def test_what_was_told_is_kept_by_nobody(make_sinks):
     class Forgetting(Listener):
         def committed(self, commit):
             self.last = weakref.ref(commit.entries[0])
 
     forgetting = Forgetting()
-    sinks = made(forgetting)
+    sinks = make_sinks(forgetting)
     tell(sinks, [Forgettable(EventEntry("x-s", "s"), 1, AT, "d1")])
     sinks.end_invocation()
     assert gone("sink Forgetting")
@@ -193,12 +193,12 @@ def test_what_was_told_is_kept_by_nobody(made):
     assert forgetting.last() is None
 
 
-def test_where_no_thread_can_be_had_nothing_is_told(made, notes, monkeypatch):
+def test_where_no_thread_can_be_had_nothing_is_told(make_sinks, notes, monkeypatch):
     def refuse(self):
         raise RuntimeError("can't start new thread")
 
     listener = Listener()
-    sinks = made(listener)
+    sinks = make_sinks(listener)
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuse)
         tell(sinks, entries(1))
@@ -244,10 +244,10 @@ def test_a_sink_is_told_exactly_what_its_driver_committed_in_order(turns, errors
         assert [(e.seq, e.at, e.driver) for commit in listener.commits for e in commit.entries] == mine
 
 
-def test_what_a_ledger_only_assumes_is_told_to_nobody(made):
+def test_what_a_ledger_only_assumes_is_told_to_nobody(make_sinks):
     store, listener = MemoryStore(), Listener()
     store.create(project="test")
-    sinks = made(listener)
+    sinks = make_sinks(listener)
     ledger = JournalLedger(store, project="test", driver="d", clock=FakeClock(), on_commit=sinks.dispatch)
     ledger.open()
     ledger.assume([EventEntry("x-s", "s")])

@@ -50,9 +50,9 @@ class Shop(World):
     def at(self, day, hour=0):
         """What runs then: its segments, and the day with which its data interval begins; a failure has a mark."""
         self.clock.instant = datetime(2025, 1, day, hour, tzinfo=UTC)
-        return sorted(map(self.told, self.driver().run_works([DueWork()]).runs))
+        return sorted(map(self.run_text, self.driver().run_works([DueWork()]).runs))
 
-    def told(self, run):
+    def run_text(self, run):
         keys = "".join(key for key, parts in self.open_target.items() if run.partitions.overlaps(parts))
         day = from_unix(run.interval[0]).day if run.interval else "-"
         return f"{keys}{'!' if run.error else ''} {day}"

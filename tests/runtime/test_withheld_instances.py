@@ -84,7 +84,7 @@ def mark(w: World, kind: MarkKind, day: int):
     return w.opened().assets.mark("a", kind, interval=interval, reason="as told")
 
 
-def said(w: World, name: str = "a") -> list[str]:
+def waiting_reasons(w: World, name: str = "a") -> list[str]:
     return [each.reason for each in planned(w).waiting if each.asset == name and not each.quiet]
 
 
@@ -96,12 +96,12 @@ def test_instances_are_withheld_beside_one_another_and_each_is_accepted_by_itsel
     assert [result.interval for result in summary.withheld] == [seconds(28), seconds(30)]
     told = summary_with_keys(summary, w.project).failures
     assert told == (f"a {span(28)} is withheld: {TOLD}", f"a {span(30)} is withheld: {TOLD}")
-    assert said(w) == [
+    assert waiting_reasons(w) == [
         f"withheld by a-{run_} ({span(day)}): {TOLD}; "
         f"`sparkassets accept a --interval {span(day)} --reason …` publishes it"
         for run_, day in ((1, 28), (3, 30))
     ]
-    assert said(w, "b") == []
+    assert waiting_reasons(w, "b") == []
     (ran,) = (result for result in summary.runs if result.asset == "b")
     lacks = [f"without a: {span(day)} is withheld ({TOLD})" for day in (28, 30)]
     assert ran.reason == ", ".join(["a updated", *lacks])
@@ -121,7 +121,7 @@ def test_instances_are_withheld_beside_one_another_and_each_is_accepted_by_itsel
     accept(w)
     assert run(w).ok
     assert published(w) == [29, 31, 30, 28]
-    assert (state(w, "a").withheld, said(w), said(w, "b")) == ((), [], [])
+    assert (state(w, "a").withheld, waiting_reasons(w), waiting_reasons(w, "b")) == ((), [], [])
     assert state(w, "b").last is not None
 
 
@@ -211,7 +211,7 @@ def test_one_of_events_is_told_by_its_run_and_has_its_events_again():
         w.tell("s", extra={"file": file})
         run(w)
     first, second = (each.run for each in state(w, "a").withheld)
-    assert said(w)[0].endswith(f"`sparkassets accept a --run {first} --reason …` publishes it")
+    assert waiting_reasons(w)[0].endswith(f"`sparkassets accept a --run {first} --reason …` publishes it")
     pins = dict(state(w, "a").withheld[0].pins)
     accept(w, run=first)
     w.tell("s", extra={"file": "w"})
@@ -228,7 +228,7 @@ def test_an_upsert_without_newest_by_waits_for_what_is_withheld_and_one_with_it_
         run(w)
         assert published(w) == there
         told = "waits for a withheld run: upserts without 'newest_by' must be applied in order"
-        assert (told in said(w)) == (not newest_by)
+        assert (told in waiting_reasons(w)) == (not newest_by)
         accept(w)
         run(w)
         assert published(w) == after
@@ -251,7 +251,7 @@ def test_later_instances_wait_where_very_many_are_withheld():
         w.clock.instant += timedelta(days=1)
         run(w)
         assert len(state(w, "a").withheld) == 100
-    assert said(w)[-1] == "waits for a decision: 100 of its runs are withheld"
+    assert waiting_reasons(w)[-1] == "waits for a decision: 100 of its runs are withheld"
     with pytest.raises(InputError, match="100 runs of a are withheld: name one of them") as refused:
         accept(w)
     assert str(refused.value.hint).endswith("; and 90 more, see `sparkassets status`")

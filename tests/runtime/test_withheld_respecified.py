@@ -67,11 +67,11 @@ def test_what_a_person_tells_of_while_it_runs_is_not_withheld(kind):
     judging(w, "a", SECOND)
     judge = w.engine.hooks["a", "prepare"]
 
-    def told(order):
+    def mark_day(order):
         judge(order)
         w.opened().assets.mark("a", kind, "2025-01-02", reason="as it is")
 
-    w.engine.hooks["a", "prepare"] = told
+    w.engine.hooks["a", "prepare"] = mark_day
     run(w)
     assert state(w, "a").withheld == ()
     assert [each.asset for each in planned(w).runs] == []

@@ -44,7 +44,7 @@ def published(w: World, name: str = "a") -> list[PartitionSet]:
     return [commit.order.partitions for commit in w.engine.data(name)]
 
 
-def told(w: World, name: str = "a") -> list[PartitionSet]:
+def withheld_in_commits(w: World, name: str = "a") -> list[PartitionSet]:
     return [commit.marker.withheld for commit in w.engine.data(name)]
 
 
@@ -53,7 +53,7 @@ def test_what_is_withheld_is_in_no_row_of_the_one_commit_and_told_by_it():
     w.engine.judged["a"] = withholding(SECOND)
     w.driver().run_works([DueWork()])
     (commit,) = w.engine.data("a")
-    assert (published(w), told(w)) == ([FIRST], [SECOND])
+    assert (published(w), withheld_in_commits(w)) == ([FIRST], [SECOND])
     assert commit.marker.judgement == withholding(SECOND)
 
 
@@ -61,7 +61,7 @@ def test_of_a_run_that_publishes_nothing_there_is_a_commit_all_the_same():
     w = world()
     w.engine.judged["a"] = withholding(FIRST | SECOND)
     w.driver().run_works([DueWork()])
-    assert (published(w), told(w)) == ([NOTHING], [FIRST | SECOND])
+    assert (published(w), withheld_in_commits(w)) == ([NOTHING], [FIRST | SECOND])
     assert w.engine.data("a")[0].marker.measures["published"] == "nothing"
 
 
@@ -85,7 +85,7 @@ def test_a_partition_that_one_outlet_withholds_is_withheld_in_all():
     w = outlets({"test": withholding(SECOND)})
     w.driver().run_works([DueWork()])
     assert [published(w, name) for name in BOTH] == [[FIRST], [FIRST]]
-    assert [told(w, name) for name in BOTH] == [[SECOND], [SECOND]]
+    assert [withheld_in_commits(w, name) for name in BOTH] == [[SECOND], [SECOND]]
 
 
 def test_what_either_outlet_withholds_counts():
@@ -109,7 +109,7 @@ def test_a_driver_that_dies_before_the_first_commit_has_decided_nothing():
     dying(w, "write", "train", judged=w.engine.judged)
     w.engine.judged["test"] = withholding(FIRST)
     w.driver().run_works([DueWork()])
-    assert [told(w, name)[0] for name in BOTH] == [FIRST, FIRST]
+    assert [withheld_in_commits(w, name)[0] for name in BOTH] == [FIRST, FIRST]
 
 
 @pytest.mark.parametrize("more", [{"write": AppendWrite()}, {"strategy": LatestOnly()}])

@@ -182,10 +182,10 @@ class Shop:
 
     def run(self, *arguments: str) -> None:
         """A driver that succeeds."""
-        assert self.start(*arguments).wait(600) == 0, self.said
+        assert self.start(*arguments).wait(600) == 0, self.output
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return (self.home / "said").read_text()
 
     def table(self, name: str, *columns: str) -> list[tuple[str, ...]]:
@@ -272,7 +272,7 @@ def test_what_is_lost_is_spark_to_compute_again(shop: Shop, killed: str) -> None
             for executor in shop.cluster.executors():
                 executor.kill()
         (shop.home / "go on").touch()
-        assert driver.wait(600) == 0, shop.said
+        assert driver.wait(600) == 0, shop.output
     finally:
         with suppress(ProcessLookupError):
             kill_group(driver)

@@ -280,7 +280,7 @@ def labels(view, rows):
     return {f"{each['at']:%Y-%m}" for each in rows if each["at"] is not None}
 
 
-def told(view, parts):
+def viewed_keys(view, parts):
     return set(view.keys(parts))
 
 
@@ -308,10 +308,10 @@ def test_any_history_of_files_against_a_look_at_every_row(tmp_path_factory, rand
         for uri, view in VIEWS.items():
             changed, removed = news(view, files, seen, layout, covered[uri])
             views = found.views if found is not None else {}
-            assert told(view, views[uri].changed if uri in views else NOTHING) == changed, (uri, files, seen)
-            assert told(view, views[uri].removed if uri in views else NOTHING) == removed, (uri, files, seen)
+            assert viewed_keys(view, views[uri].changed if uri in views else NOTHING) == changed, (uri, files, seen)
+            assert viewed_keys(view, views[uri].removed if uri in views else NOTHING) == removed, (uri, files, seen)
             covered[uri] = (covered[uri] | changed) - removed
-            assert told(view, source.viewed[uri]) == covered[uri]
+            assert viewed_keys(view, source.viewed[uri]) == covered[uri]
         seen = dict(files)
     source.look()
     again = source.look()

@@ -23,7 +23,7 @@ def context():
     return make_context(order, watermark=None, project=PROJECT)
 
 
-def said(call, *args, **more):
+def error_of(call, *args, **more):
     with pytest.raises(RunError) as caught:
         call(*args, **more)
     return str(caught.value)
@@ -45,13 +45,13 @@ def test_what_is_announced_is_kept_for_the_commit():
 
 def test_what_cannot_be_announced():
     run = context()
-    assert said(run.emit, "sidee") == (
+    assert error_of(run.emit, "sidee") == (
         "a: context.emit('sidee'): no asset 'sidee' in project 'test'\n  hint: did you mean 'side'?"
     )
-    assert said(run.emit, "side", extra={"token": "x"}) == (
+    assert error_of(run.emit, "side", extra={"token": "x"}) == (
         "a: context.emit('side'): the extra token contains a credential in 'token'; events are clear text"
     )
-    assert said(run.emit, "s") == "a: context.emit('s'): a listens to it, so it would run again and again"
+    assert error_of(run.emit, "s") == "a: context.emit('s'): a listens to it, so it would run again and again"
     assert run.announced_events == ()
 
 
@@ -126,9 +126,9 @@ def test_yielded_dicts_are_extras_and_the_last_rows_are_the_result(call):
     ],
 )
 def test_what_may_not_be_yielded(call, code, message):
-    assert said(call, code, context()) == message
+    assert error_of(call, code, context()) == message
 
 
 def test_an_error_between_two_yields_has_its_line(call, tmp_path):
-    message = said(call, "def f(context, s):\n yield {'rows': 5}\n raise ValueError('no')\n", context())
+    message = error_of(call, "def f(context, s):\n yield {'rows': 5}\n raise ValueError('no')\n", context())
     assert message == f"{tmp_path}/emitting_tasks/work.py:3: ValueError: no"

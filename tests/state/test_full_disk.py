@@ -48,15 +48,15 @@ print(json.dumps([told, done, [row.seq for row in store.read_history()], store.r
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
+def answers_of_full_disk(tmp_path_factory):
     place = tmp_path_factory.mktemp("full") / "state"
     done = subprocess.run([sys.executable, "-c", SCRIPT, str(place)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     return (Path(place), *json.loads(done.stdout))
 
 
-def test_each_time_it_is_said_in_one_line(told):
-    place, errors, done, _, _ = told
+def test_each_time_it_is_said_in_one_line(answers_of_full_disk):
+    place, errors, done, _, _ = answers_of_full_disk
     assert done >= 1
     assert len(errors) >= 5
     for error in errors:
@@ -66,8 +66,8 @@ def test_each_time_it_is_said_in_one_line(told):
         assert hint == "  hint: free some space and start again; nothing was changed"
 
 
-def test_nothing_is_lost_or_doubled(told):
-    _, _, done, seqs, snapshot = told
+def test_nothing_is_lost_or_doubled(answers_of_full_disk):
+    _, _, done, seqs, snapshot = answers_of_full_disk
     assert seqs == list(range(1, len(seqs) + 1))
     assert len(seqs) >= 20 * done
     assert snapshot == len(seqs)

@@ -202,7 +202,7 @@ class TestDamages:
         store.save_snapshot(known(20), seq=20)
         return uri
 
-    def told(self, state) -> list[tuple[str, str]]:
+    def damages(self, state) -> list[tuple[str, str]]:
         return [(each.problem.replace(str(state), "…"), each.repair) for each in DeltaStore(str(state)).find_damages()]
 
     def harm(self, state, table: str, how: Callable[[object], object]) -> str:
@@ -212,16 +212,16 @@ class TestDamages:
         return live[-1].name
 
     def test_none(self, state):
-        assert self.told(state) == []
+        assert self.damages(state) == []
 
     def test_a_file_is_missing(self, state):
         name = self.harm(state, "journal", lambda path: path.unlink())
         what = f"the file …/journal/{name} is missing (entries 1 to 16)"
-        assert self.told(state) == [(what, "restore the file, or the whole state, from a backup")]
+        assert self.damages(state) == [(what, "restore the file, or the whole state, from a backup")]
 
     def test_a_file_is_broken(self, state):
         name = self.harm(state, "journal", lambda path: path.write_bytes(b"PAR1 nothing"))
-        (what, repair), *rest = self.told(state)
+        (what, repair), *rest = self.damages(state)
         assert what.startswith(f"the file …/journal/{name} is broken (entries 1 to 16): ")
         assert (repair, rest) == ("restore the file, or the whole state, from a backup", [])
 
@@ -229,5 +229,5 @@ class TestDamages:
         name = self.harm(state, "watermarks", lambda path: path.unlink())
         what = f"the file …/watermarks/{name} is missing (it held rows)"
         repair = "remove the folder watermarks; it is rebuilt from the journal"
-        assert self.told(state)[0][0].startswith(what[:-15])
-        assert [repair for _, repair in self.told(state)] == [repair]
+        assert self.damages(state)[0][0].startswith(what[:-15])
+        assert [repair for _, repair in self.damages(state)] == [repair]

@@ -30,7 +30,7 @@ TEARS: dict[str, Tear] = {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory) -> Path:
+def state_of_template(tmp_path_factory) -> Path:
     state = tmp_path_factory.mktemp("made") / "state"
     store = DeltaStore(str(state))
     store.create(project="p")
@@ -41,8 +41,8 @@ def made(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def state(made, tmp_path) -> Path:
-    return Path(shutil.copytree(made, tmp_path / "state"))
+def state(state_of_template, tmp_path) -> Path:
+    return Path(shutil.copytree(state_of_template, tmp_path / "state"))
 
 
 def log(state: Path, name: str, table: str = "journal") -> Path:

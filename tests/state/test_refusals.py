@@ -27,7 +27,7 @@ def append(store: DeltaStore, first: int, last: int, *, commit: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory) -> Path:
+def state_of_template(tmp_path_factory) -> Path:
     """Thirty commits, a checkpoint at the twentieth, a snapshot of entry 25."""
     state = tmp_path_factory.mktemp("made") / "state"
     store = DeltaStore(str(state))
@@ -38,9 +38,9 @@ def made(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def state(made, tmp_path) -> Path:
+def state(state_of_template, tmp_path) -> Path:
     """A copy to harm."""
-    return Path(shutil.copytree(made, tmp_path / "state"))
+    return Path(shutil.copytree(state_of_template, tmp_path / "state"))
 
 
 def content(folder: Path) -> dict[str, bytes]:

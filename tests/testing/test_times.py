@@ -16,7 +16,7 @@ PROJECT = project(
 )
 
 
-def told(*steps):
+def case_result(*steps):
     text = "test: t\nsteps:\n" + "".join(f"  - {{{step}}}\n" for step in steps)
     cases = read_cases([SourceFile("a.yml", "tests/a.yml", text)], project=PROJECT, environment={})
     (result,) = run_cases(PROJECT, cases)
@@ -27,7 +27,7 @@ DAY = "at: 2025-03-02T07:00, events: [{asset: orders, partition: 2025-03-01}, {a
 
 
 def test_what_comes_as_expected():
-    assert told(
+    assert case_result(
         f"{DAY}, runs: {{daily: 2025-03-01, best: true, dump: 1}}",
         "at: 2025-03-02T08:00, runs: {}",
         "at: 2025-03-03T06:00, runs: {dump: true}",
@@ -35,7 +35,7 @@ def test_what_comes_as_expected():
 
 
 def test_what_fails_holds_back_what_comes_after_it():
-    assert told(
+    assert case_result(
         f"{DAY}, fails: [daily], runs: {{daily: 2025-03-01, dump: true}}, waits: {{best: daily}}",
         "at: 2025-03-02T08:00, runs: {daily: 2025-03-01, best: true}",
     ) == ("passed", "")
@@ -61,7 +61,7 @@ def test_what_fails_holds_back_what_comes_after_it():
     ],
 )
 def test_what_does_not(step, lines):
-    outcome, message = told(step)
+    outcome, message = case_result(step)
     assert outcome == "failed"
     head, *rest = message.splitlines()
     assert head == "at 2025-03-02T07:00Z (a.yml:3:5):"
@@ -69,6 +69,6 @@ def test_what_does_not(step, lines):
 
 
 def test_an_event_that_is_wrong():
-    outcome, message = told("at: 2025-03-02, events: [{asset: orders, partition: 2025-13-01}]")
+    outcome, message = case_result("at: 2025-03-02, events: [{asset: orders, partition: 2025-13-01}]")
     assert outcome == "error"
     assert "a.yml:3:5:1: partition key '2025-13-01' is not a valid date" in message

@@ -16,7 +16,7 @@ BASE = "SELECT day, origin, avg(delay) AS mean FROM {{ inlets.f }} WHERE delay >
 PLAIN = "SELECT day, upper(origin) AS origin_code, delay FROM {{ inlets.f }} WHERE delay > 0"
 
 
-def told(old: str, new: str, **params: object) -> ColumnEffect:
+def column_effect(old: str, new: str, **params: object) -> ColumnEffect:
     before, after = (
         AssetDefinition.build(text=normal_form(old)),
         AssetDefinition.build(text=normal_form(new), params=params),
@@ -39,9 +39,9 @@ class TestEffect:
     )
     def test_of_a_list_alone(self, old, new, found):
         if found == ColumnEffect():
-            assert told(old, new).affects_everything or told(old, new).affected_columns == frozenset()
+            assert column_effect(old, new).affects_everything or column_effect(old, new).affected_columns == frozenset()
         else:
-            assert told(old, new) == found
+            assert column_effect(old, new) == found
 
     @pytest.mark.parametrize(
         ("old", "new"),
@@ -76,20 +76,22 @@ class TestEffect:
         ],
     )
     def test_of_more_than_the_list_it_is_all(self, old, new):
-        assert told(old, new).affects_everything
+        assert column_effect(old, new).affects_everything
 
     def test_under_group_by_all_what_is_summed_groups_nothing(self):
         old = "SELECT day, max(a) AS a FROM x GROUP BY ALL"
-        assert told(old, "SELECT day, max(a) AS a, sum(b) AS b FROM x GROUP BY ALL") == ColumnEffect(added=("b",))
+        assert column_effect(old, "SELECT day, max(a) AS a, sum(b) AS b FROM x GROUP BY ALL") == ColumnEffect(
+            added=("b",)
+        )
 
     def test_params_may_change_everything(self):
-        assert told(PLAIN, PLAIN, low=1).affects_everything
+        assert column_effect(PLAIN, PLAIN, low=1).affects_everything
 
     @given(st.sampled_from([BASE, PLAIN]), st.randoms(use_true_random=False))
     def test_of_words_that_go_outside_the_list_it_is_all(self, sql, random: Random):
         words = sql.split(" ")
         place = random.randrange(words.index("FROM"), len(words))
-        assert told(sql, " ".join([*words[:place], *words[place + 1 :]])).affects_everything
+        assert column_effect(sql, " ".join([*words[:place], *words[place + 1 :]])).affects_everything
 
 
 class TestReads:

@@ -14,7 +14,7 @@ from tests.builders import HERE, asset, project, source
 UPSERT = UpsertWrite(("id",), newest_by=("_at",))
 
 
-def made(text, *, columns=("id", "n", "_at"), **more):
+def column_origins(text, *, columns=("id", "n", "_at"), **more):
     """By column what it is made of; ``?`` where that is not sure."""
     item = asset("a", "s", body=SqlBody(text, HERE), **more)
     found = derive_asset(item, lambda name: columns if name == "s" else None)
@@ -45,7 +45,7 @@ def made(text, *, columns=("id", "n", "_at"), **more):
     ],
 )
 def test_a_template_stands_for_the_queries_of_all_runs(text, expected):
-    told = made(text, columns=("id", "n", "day"), params={"least": 3, "names": ["n"]})
+    told = column_origins(text, columns=("id", "n", "day"), params={"least": 3, "names": ["n"]})
     assert told is not None
     told.pop("rows", None)
     assert told == expected
@@ -67,21 +67,21 @@ def test_a_template_stands_for_the_queries_of_all_runs(text, expected):
     ],
 )
 def test_where_runs_may_have_other_queries_nothing_is_told(text):
-    assert made(text, columns=None) is None
+    assert column_origins(text, columns=None) is None
 
 
 def test_params_by_segment_tell_what_all_of_them_tell():
     text = "SELECT {{ params.column | identifier }} AS x FROM {{ inlets.s }}"
     alike = SegmentParams((0,), {("a",): {"column": "n"}, ("b",): {"column": "n"}})
     apart = SegmentParams((0,), {("a",): {"column": "n"}, ("b",): {"column": "id"}})
-    assert made(text, segment_params=alike) == {"x": "s.n"}
-    assert made(text, segment_params=apart) is None
+    assert column_origins(text, segment_params=alike) == {"x": "s.n"}
+    assert column_origins(text, segment_params=apart) is None
 
 
 def test_an_upsert_stores_no_hidden_columns_and_a_history_brings_its_own():
     text = "SELECT id, n, _at FROM {{ inlets.s }}"
-    assert made(text, write=UPSERT) == {"id": "s.id", "n": "s.n"}
-    told = made(text, write=replace(UPSERT, history=HistoryColumns("_at", "until", "is_current")))
+    assert column_origins(text, write=UPSERT) == {"id": "s.id", "n": "s.n"}
+    told = column_origins(text, write=replace(UPSERT, history=HistoryColumns("_at", "until", "is_current")))
     assert told == {"id": "s.id", "n": "s.n", "_at": "?", "until": "?", "is_current": "?"}
 
 

@@ -13,7 +13,7 @@ RELATIONS = {
 }
 
 
-def told(query):
+def column_origins(query):
     """By column, what it is made of as text; ``?`` where that is not sure."""
     found = derive_query(query, RELATIONS)
     return None if found is None else {name: shown(uses) for name, uses in found.columns.items()}
@@ -72,7 +72,7 @@ def shown(uses):
     ],
 )
 def test_each_column_is_made_of(query, expected):
-    assert told(query) == expected
+    assert column_origins(query) == expected
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_each_column_is_made_of(query, expected):
     ],
 )
 def test_a_column_that_may_be_several_things_is_not_told(query, expected):
-    assert told(query) == expected
+    assert column_origins(query) == expected
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_column_that_may_be_several_things_is_not_told(query, expected):
     ],
 )
 def test_a_query_that_does_not_tell_its_columns_tells_nothing(query):
-    assert told(query) is None
+    assert column_origins(query) is None
 
 
 @pytest.mark.parametrize(

@@ -39,14 +39,14 @@ def decoded(cells):
 
 
 @pytest.fixture(scope="module")
-def told():
+def demo_story():
     return make_story()
 
 
 @pytest.fixture(scope="module")
-def report(told):
-    context = told.context()
-    return build_report(context, make_plan(context), past(told))
+def report(demo_story):
+    context = demo_story.context()
+    return build_report(context, make_plan(context), past(demo_story))
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +54,8 @@ def pages(report):
     return {**report.assets}
 
 
-def test_every_partition_has_the_status_that_partitions_shows(told, pages):
-    context = told.context()
+def test_every_partition_has_the_status_that_partitions_shows(demo_story, pages):
+    context = demo_story.context()
     make_plan(context)
     for spec in context.project.assets.values():
         if spec.partitioning.is_partitioned:
@@ -65,14 +65,14 @@ def test_every_partition_has_the_status_that_partitions_shows(told, pages):
             assert pages[spec.name]["grid"] is None
 
 
-def test_every_partition_came_from_the_run_that_lineage_tells(told, pages):
-    known = past(told)
+def test_every_partition_came_from_the_run_that_lineage_tells(demo_story, pages):
+    known = past(demo_story)
     for name in ("daily_delays", "regional_sales", "monthly_delays", "small_orders", "flights"):
-        spec = told.project.assets[name]
-        there = told.state.dataset(spec.uri).coverage
+        spec = demo_story.project.assets[name]
+        there = demo_story.state.dataset(spec.uri).coverage
         truth = {}
         for origin in trace_lineage(
-            told.project, told.state, known.dataset_entries, asset=spec, partitions=there, depth=1
+            demo_story.project, demo_story.state, known.dataset_entries, asset=spec, partitions=there, depth=1
         ).origins:
             truth |= dict.fromkeys(spec.partitioning.keys(origin.partitions), (origin.kind, origin.run))
         shown = {
@@ -140,8 +140,8 @@ def test_runs_and_events_know_each_other(report):
     assert [read["asset"] for read in failed["reads"]] == ["sales"]
 
 
-def test_what_slices_need_is_what_the_dependency_says(told, pages):
-    context = told.context()
+def test_what_slices_need_is_what_the_dependency_says(demo_story, pages):
+    context = demo_story.context()
     assert [link["kind"] for link in pages["daily_delays"]["up"]] == ["same", "same"]
     assert pages["delays_7d"]["up"][0]["of"]["2025-02-11"] == ["2025-02-05..2025-02-11", "2025-02-05"]
     assert pages["daily_delays"]["down"][0]["of"]["2025-02-05"] == ["2025-02-05..2025-02-11", "2025-02-05"]
@@ -210,10 +210,10 @@ STATUSES = ["current", "stale", "missing", "failed"]
         st.tuples(st.integers(0, 20), st.integers(1, 6), st.sampled_from("abc*"), st.sampled_from(STATUSES)), max_size=8
     )
 )
-def test_the_grid_is_what_was_told_of_each_slice(told):
+def test_the_grid_is_what_was_told_of_each_slice(demo_story):
     both = partitioned("day", segments={"k": ("a", "b", "c")})
     base, known, pieces, done = days("2025-01-01").first, {}, [], NOTHING
-    for start, length, key, status in told:
+    for start, length, key, status in demo_story:
         span = PartitionSet.span(base + start * 86400, base + (start + length) * 86400)
         named = both.parse(f"{Partitioning(both.time).labels(span)[0]},{key}") - done
         done = done | named
@@ -222,8 +222,8 @@ def test_the_grid_is_what_was_told_of_each_slice(told):
     assert decoded(cells_document(both, pieces, [], most=10_000)) == known
 
 
-def test_an_asset_that_has_gone_wrong_is_told_as_status_tells_it(told, report):
-    context = told.context()
+def test_an_asset_that_has_gone_wrong_is_told_as_status_tells_it(demo_story, report):
+    context = demo_story.context()
     make_plan(context)
     rows = {row["name"]: row for row in report.index["assets"]}
     for spec in context.project.assets.values():

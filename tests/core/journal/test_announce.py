@@ -43,7 +43,7 @@ PROJECT = project(
 )
 
 
-def said(call, *args, **more):
+def error_of(call, *args, **more):
     with pytest.raises(InputError) as caught:
         call(*args, **more)
     return str(caught.value)
@@ -72,7 +72,8 @@ def test_an_identity_that_a_condition_names_needs_no_slashes(uri):
 def test_names_and_uris_mean_datasets():
     assert dataset_uri_of(PROJECT, "orders_again") == dataset_uri_of(PROJECT, "S3://lake/orders") == SHARED
     assert (
-        said(dataset_uri_of, PROJECT, "order") == "no asset 'order' in project 'test'\n  hint: did you mean 'orders'?"
+        error_of(dataset_uri_of, PROJECT, "order")
+        == "no asset 'order' in project 'test'\n  hint: did you mean 'orders'?"
     )
 
 
@@ -96,7 +97,7 @@ def test_names_and_uris_mean_datasets():
 )
 def test_what_has_another_type(more, message):
     assert (
-        said(lambda target="plain", **rest: parse_announcement(PROJECT, target, **rest), **more).split("\n")[0]
+        error_of(lambda target="plain", **rest: parse_announcement(PROJECT, target, **rest), **more).split("\n")[0]
         == message
     )
 
@@ -106,33 +107,35 @@ def test_what_has_another_type(more, message):
 )
 def test_lines_are_a_list(lines, found):
     message = f"lines: expected a list of objects or of their JSON, found {found}"
-    assert said(parse_announcement_lines, PROJECT, lines, name="lines") == message
+    assert error_of(parse_announcement_lines, PROJECT, lines, name="lines") == message
 
 
 def test_what_cannot_be_announced():
-    assert said(parse_announcement, PROJECT, "flihgts") == (
+    assert error_of(parse_announcement, PROJECT, "flihgts") == (
         "no asset 'flihgts' in project 'test'\n  hint: did you mean 'flights'?"
     )
-    assert said(parse_announcement, PROJECT, "other/relative") == (
+    assert error_of(parse_announcement, PROJECT, "other/relative") == (
         "no asset 'other/relative' in project 'test'\n  hint: announce a dataset that no asset or schedule names "
         'as {"uri": …} in a file of JSON lines'
     )
     assert (
-        said(parse_announcement, PROJECT, "//me:hunter2@host/x")
+        error_of(parse_announcement, PROJECT, "//me:hunter2@host/x")
         == "the name of the dataset contains a password; events are clear text"
     )
-    assert said(parse_announcement, PROJECT, "plain", partition="2025") == (
+    assert error_of(parse_announcement, PROJECT, "plain", partition="2025") == (
         "'plain' has no partitions, so an event cannot name '2025'"
     )
-    assert said(parse_announcement, PROJECT, "s3://other", partition="2025") == (
+    assert error_of(parse_announcement, PROJECT, "s3://other", partition="2025") == (
         "'s3://other' has no partitions, so an event cannot name '2025'"
     )
-    assert said(parse_announcement, PROJECT, "s3://lake/mixed", partition="2025-01-01") == (
+    assert error_of(parse_announcement, PROJECT, "s3://lake/mixed", partition="2025-01-01") == (
         "the assets of 's3://lake/mixed' ('mixed_days', 'mixed_hours') have different partitions, so an event of "
         "it cannot name '2025-01-01'\n  hint: announce it for one of these assets, by its name"
     )
-    assert said(parse_announcement, PROJECT, "plain", id="") == "the id has 0 characters; expected 1 to 512"
-    assert said(parse_announcement, PROJECT, "plain", id="x" * 600) == "the id has 600 characters; expected 1 to 512"
+    assert error_of(parse_announcement, PROJECT, "plain", id="") == "the id has 0 characters; expected 1 to 512"
+    assert (
+        error_of(parse_announcement, PROJECT, "plain", id="x" * 600) == "the id has 600 characters; expected 1 to 512"
+    )
 
 
 def test_when_it_happened():
@@ -190,7 +193,7 @@ def test_every_bad_line_is_told():
         b"{}",
         '{"asset": "plain", "extra": {"x": ' + "[" * 5000 + "]" * 5000 + "}}",
     ]
-    first, *rest = said(parse_announcement_lines, PROJECT, lines, name="new.jsonl").split("\n")
+    first, *rest = error_of(parse_announcement_lines, PROJECT, lines, name="new.jsonl").split("\n")
     assert first == "15 of 16 lines are invalid; nothing was recorded"
     assert [line.split(": ")[0] for line in rest] == [f"new.jsonl:{number}" for number in range(2, 17)]
     assert rest[0].startswith("new.jsonl:2: not JSON: Expecting property name")

@@ -227,7 +227,7 @@ STEPS = st.lists(
 )
 
 
-def told(steps) -> Story:
+def make_story(steps) -> Story:
     """A history with entries of every kind."""
     story = Story(PROJECT)
     for what, number, extra in steps:
@@ -281,7 +281,7 @@ def end(story: Story, what: str, claim: int, extra) -> None:
 @settings(max_examples=examples(60), deadline=None)
 @given(STEPS)
 def test_folding_entries_is_folding_their_rows(steps):
-    story = told(steps)
+    story = make_story(steps)
     assert fold(State("journal"), map(from_row, story.rows), commit=story.state.commit) == story.state
 
 

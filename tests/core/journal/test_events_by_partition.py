@@ -27,7 +27,7 @@ GO = "x-go://go"
 
 def ran(story: Story) -> list[tuple[list[str], list[int]]]:
     """Runs all that is due; (partitions, numbers of the triggering events) of each run."""
-    return [told(story, run) for run in story.run_all()]
+    return [partitions_and_events(story, run) for run in story.run_all()]
 
 
 def by_hand(run: PlannedRun) -> PlannedRun:
@@ -36,12 +36,12 @@ def by_hand(run: PlannedRun) -> PlannedRun:
     return replace(run, request=request, events=())
 
 
-def told(story: Story, run: PlannedRun) -> tuple[list[str], list[int]]:
+def partitions_and_events(story: Story, run: PlannedRun) -> tuple[list[str], list[int]]:
     return story.keys(run.asset, run.partitions), [ref.seq for ref in run.events]
 
 
 def due(story: Story) -> list[tuple[list[str], list[int]]]:
-    return [told(story, run) for run in story.plan().runs]
+    return [partitions_and_events(story, run) for run in story.plan().runs]
 
 
 def conditional(spec: AssetSpec, text: str) -> AssetSpec:
@@ -100,7 +100,7 @@ def test_a_failed_partition_keeps_its_trigger_when_others_run():
     story.fail("d", story.claim(story.plan().runs[0], invocation="one"), invocation="one")
     second = story.observed("s", "2025-01-02")
     (run,) = story.plan(invocation="one").runs
-    assert told(story, run) == (["2025-01-02"], [go, second])
+    assert partitions_and_events(story, run) == (["2025-01-02"], [go, second])
     story.succeed("d", story.claim(run, invocation="one"))
     assert ran(story) == [(["2025-01-01"], [first, go])]
 
@@ -243,7 +243,7 @@ def test_what_a_recovery_took_over_is_used_also_if_the_condition_is_changed_and_
     dead = story.claim(story.plan().runs[0])
     story.change(*listening("b"))
     (run,) = story.plan(gone_claims={dead}).runs
-    assert told(story, run) == ([], [event]), "it stands for the run that it takes over"
+    assert partitions_and_events(story, run) == ([], [event]), "it stands for the run that it takes over"
     claim = story.claim(run)
     story.change(*listening("a"))
     story.succeed("n", claim)
@@ -436,7 +436,7 @@ def test_a_recovery_without_partitions_uses_nothing():
     story.observed("h", removed=days("2025-01-01T05", by="hour"))
     second = story.event(GO)
     (run,) = story.plan(gone_claims={lost}).runs
-    assert (told(story, run), run.request.consumption.consumes) == (([], []), {})
+    assert (partitions_and_events(story, run), run.request.consumption.consumes) == (([], []), {})
     story.succeed("d", story.claim(run))
     story.observed("h", "2025-01-01T05")
     assert ran(story) == [(["2025-01-01"], [first, second])]
@@ -449,7 +449,7 @@ def test_a_run_for_several_events_leaves_none_of_them():
     story.fail("x", story.claim(story.plan().runs[0]))
     seqs = [story.observed(name) for name in "bc"]
     (run,) = story.plan(invocation="i").runs
-    assert told(story, run) == ([], [first, *seqs])
+    assert partitions_and_events(story, run) == ([], [first, *seqs])
     story.succeed("x", story.claim(run))
     assert due(story) == []
 

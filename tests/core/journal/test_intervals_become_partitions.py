@@ -22,7 +22,7 @@ def partitioned(made):
     return replace(made, partitioning=replace(day, time=replace(day.time, start=at("2025-01-28"))))
 
 
-def told(*, outlets=()):
+def make_asset_and_story(*, outlets=()):
     made = asset("log", by=None, **DAILY)
     return made, Story(project(*(multi(made, *outlets) if outlets else (made,))))
 
@@ -36,7 +36,7 @@ def run_through(story, *, withheld=()):
 
 @pytest.mark.parametrize("withheld", [(), (3,)])
 def test_what_is_withheld_is_not_there(withheld):
-    made, story = told()
+    made, story = make_asset_and_story()
     run_through(story, withheld=withheld)
     story.change(partitioned(made))
     there = days("2025-01-28..2025-01-31") - (days("2025-01-31") if withheld else days())
@@ -46,7 +46,7 @@ def test_what_is_withheld_is_not_there(withheld):
 
 
 def test_of_a_multi_asset_it_is_in_the_outlets():
-    made, story = told(outlets=("x", "y"))
+    made, story = make_asset_and_story(outlets=("x", "y"))
     run_through(story)
     story.change(*multi(partitioned(made), "x", "y"))
     there = days("2025-01-28..2025-01-31")

@@ -10,7 +10,7 @@ from sparkassets.core.journal.table_findings import ForeignCommit, TableFinding,
 from sparkassets.core.partitions import EVERYTHING, NOTHING
 from sparkassets.core.spec.model import InletSpec, PartitionRequirement
 from tests.builders import Story, asset, days, project, source
-from tests.core.planner.test_products import History, inside, made, partitions_of
+from tests.core.planner.test_products import History, inside, partitions_of, set_of
 from tests.depth import histories
 
 
@@ -32,13 +32,13 @@ def traced(story, name, partitions, **more):
     return trace_lineage(story.project, story.state, past(story), asset=spec, partitions=partitions, **more)
 
 
-def told(story, origins):
+def short_origins(story, origins):
     """Origins in short: (what, partitions, what was read)."""
     return [
         (
             each.run or each.kind,
             story.keys(each.asset, each.partitions),
-            {read.asset: told(story, read.origins) for read in each.reads},
+            {read.asset: short_origins(story, read.origins) for read in each.reads},
         )
         for each in origins
     ]
@@ -56,7 +56,7 @@ def test_what_one_run_computed_is_told_together_up_to_the_sources():
     (origin,) = traced(story, "w", days("2025-W02", by="week")).origins
     brought = ("source", ["2025-01-06..2025-01-12"], {})
     computed = ("a-5", ["2025-01-06..2025-01-12"], {"s": [brought]})
-    assert told(story, [origin]) == [("w-7", ["2025-W02"], {"a": [computed]})]
+    assert short_origins(story, [origin]) == [("w-7", ["2025-W02"], {"a": [computed]})]
     (read,) = origin.reads
     assert (read.asset, read.version, read.table_id) == ("a", 1, "t")
     assert read.origins[0].reads[0].origins[0].version == 1
@@ -161,7 +161,7 @@ def test_every_partition_is_told_by_its_newest_run_and_what_it_read(random, step
         if spec.source is not None:
             continue
         for partition in partitions_of(spec.partitioning):
-            parts = made(spec.partitioning, partition)
+            parts = set_of(spec.partitioning, partition)
             (origin,) = traced(story, name, parts).origins
             check(history, origin, parts)
 
@@ -195,7 +195,7 @@ def check(history: History, origin: PartitionOrigin, parts) -> None:
         assert all(origin.partitions != NOTHING for origin in read.origins)
         assert all((origin.seq or 0) < entry.token for origin in known)
         for each in wanted & set(partitions_of(up)):
-            own, came = made(up, each), told_of(story, read.asset)
+            own, came = set_of(up, each), told_of(story, read.asset)
             before = [seq for seq, one in came if seq < entry.token and _parts(one).covers(own)]
             told_by = [origin.seq for origin in read.origins if origin.partitions.covers(own)]
             assert told_by == [max(before)] if before else told_by in ([], [None])

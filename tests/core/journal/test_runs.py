@@ -5,7 +5,7 @@ from sparkassets.core.journal.history import run_records
 from tests.builders import Story, asset, at, days, project, source
 
 
-def told(*assets):
+def make_story(*assets):
     story = Story(project(source("flights"), *(assets or [asset("delays", "flights")])), now="2025-01-04")
     story.observed("flights", "2025-01-01..2025-01-03")
     return story
@@ -20,7 +20,7 @@ def claim(story):
 
 
 def test_an_open_claim_is_running_and_says_what_it_computes():
-    story = told()
+    story = make_story()
     token = claim(story)
     (run,) = runs(story)
     assert (run.asset, run.run, run.token, run.kind) == ("delays", f"delays-{token}", token, "scheduled")
@@ -32,13 +32,13 @@ def test_an_open_claim_is_running_and_says_what_it_computes():
 
 
 def test_an_open_claim_whose_driver_is_gone_is_lost():
-    story = told()
+    story = make_story()
     token = claim(story)
     assert [run.status for run in runs(story, gone=[token])] == ["lost"]
 
 
 def test_a_success_tells_rows_seconds_and_version():
-    story = told()
+    story = make_story()
     story.succeed("delays", claim(story), version=7, seconds=2.5, attempt=2, extra={"rows": 12})
     (run,) = runs(story)
     assert (run.status, run.rows, run.seconds, run.version, run.attempts) == ("success", 12, 2.5, 7, 2)
@@ -46,14 +46,14 @@ def test_a_success_tells_rows_seconds_and_version():
 
 
 def test_a_failure_tells_its_cause():
-    story = told()
+    story = make_story()
     story.fail("delays", claim(story), error="ValueError: no such day")
     (run,) = runs(story)
     assert (run.status, run.error) == ("failed", "ValueError: no such day")
 
 
 def test_an_unfenced_failure_is_failed_until_it_is_found_in_the_target():
-    story = told()
+    story = make_story()
     first = claim(story)
     story.fail("delays", first, fenced=False)
     assert [run.status for run in runs(story)] == ["failed"]
@@ -66,7 +66,7 @@ def test_an_unfenced_failure_is_failed_until_it_is_found_in_the_target():
 
 
 def test_a_cancelled_run_is_cancelled():
-    story = told()
+    story = make_story()
     token = claim(story)
     run = story.state.assets["delays"].chain[-1].entry
     story.add(FailureEntry("delays", run.run, token, run.partitions, "cancelled", "stopped", "i"))
@@ -74,21 +74,21 @@ def test_a_cancelled_run_is_cancelled():
 
 
 def test_a_claim_that_a_later_run_settled_without_finding_it_is_lost():
-    story = told()
+    story = make_story()
     dead = claim(story)
     story.succeed("delays", story.claim(story.plan(gone_claims=[dead]).runs[0]))
     assert [run.status for run in runs(story)] == ["lost", "success"]
 
 
 def test_a_later_failure_of_another_asset_settles_nothing():
-    story = told(asset("delays", "flights"), asset("routes", "flights"))
+    story = make_story(asset("delays", "flights"), asset("routes", "flights"))
     claim(story)
     story.fail("routes", story.claim(story.plan().runs[0]))
     assert [(run.asset, run.status) for run in runs(story)] == [("delays", "running"), ("routes", "failed")]
 
 
 def test_an_ending_without_its_claim_is_left_to_a_longer_look():
-    story = told()
+    story = make_story()
     token = claim(story)
     story.succeed("delays", token)
     assert run_records([each for each in story.entries if isinstance(each.entry, SuccessEntry)]) == []

@@ -42,7 +42,7 @@ STEPS = st.lists(
 )
 
 
-def told(steps) -> Story:
+def make_story(steps) -> Story:
     story = Story(PROJECT)
     for what, number in steps:
         day, key = f"2025-01-{number:02}", ("be", "de", "nl", "*")[number % 4]
@@ -69,7 +69,7 @@ def told(steps) -> Story:
 def test_a_snapshot_anywhere_changes_nothing(steps, cut, pack):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(recent_events, "PACK", pack)
-        check_a_snapshot(told(steps), cut)
+        check_a_snapshot(make_story(steps), cut)
 
 
 def check_a_snapshot(story, cut):
@@ -92,7 +92,7 @@ def check_a_snapshot(story, cut):
 @settings(max_examples=examples(60), deadline=None)
 @given(STEPS)
 def test_any_history_comes_to_rest(steps):
-    story = told(steps)
+    story = make_story(steps)
     story.run_all(limit=200)
     assert story.due() == {}
 
@@ -128,7 +128,7 @@ def test_sets_of_all_kinds_are_read_as_they_were_written(data):
         made = {name: data.draw(each, name) for name, each in STATES[type(known)].items()}
         return replace(known, **made)
 
-    state = told([("s", 1), ("p", 1), ("d", 1), ("run", 1)]).state
+    state = make_story([("s", 1), ("p", 1), ("d", 1), ("run", 1)]).state
     assets = {name: any_other(asset) for name, asset in state.assets.items() if name in ("b", "c")}
     state = replace(
         state, assets={**state.assets, **assets}, datasets={**state.datasets, "x-p": any_other(state.dataset("x-p"))}
@@ -137,7 +137,7 @@ def test_sets_of_all_kinds_are_read_as_they_were_written(data):
 
 
 def test_a_damaged_snapshot_is_refused_with_what_to_do():
-    (row, *_) = encode(told([("s", 1)]).state)
+    (row, *_) = encode(make_story([("s", 1)]).state)
     with pytest.raises(
         StateError, match=r"the snapshot's row of 's' is damaged: .*\n  hint: delete the state's folder `watermarks`"
     ):

@@ -20,7 +20,7 @@ def promoted(run: PlannedRun) -> PlannedRun:
     return replace(run, request=replace(run.request, promotes=PROMOTION))
 
 
-def told() -> Story:
+def make_story() -> Story:
     story = Story(project(source("s"), asset("a", "s")))
     story.observed("s", "2025-01-01..2025-01-03")
     (run,) = story.plan().runs
@@ -33,7 +33,7 @@ def taken(story: Story) -> tuple[PromotedPartitions, ...]:
 
 
 def test_what_a_run_took_over_is_known_until_another_computes_it():
-    story = told()
+    story = make_story()
     assert taken(story) == (PromotedPartitions("b1", 7, days("2025-01-01..2025-01-03")),)
     story.observed("s", "2025-01-02")
     (run,) = story.plan().runs
@@ -56,7 +56,7 @@ def test_the_newest_promotion_of_a_partition_counts():
 
 
 def test_it_survives_the_journal_and_its_snapshot():
-    story = told()
+    story = make_story()
     (claim,) = (each.entry for each in map(from_row, story.rows) if isinstance(each.entry, ClaimEntry))
     assert claim.request.promotes == PROMOTION
     rows = encode(story.state)

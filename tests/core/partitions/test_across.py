@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 
 from sparkassets.core.partitions import EVERYTHING, Partitioning
 from sparkassets.core.partitions.partition_grid import build_partition_grid
-from tests.core.partitions.test_segments import DAYS, REGIONS, STORES, made, partitionings, slots
+from tests.core.partitions.test_segments import DAYS, REGIONS, STORES, partitionings, set_of, slots
 
 
 @st.composite
-def told(draw):
+def labelled_partitionings(draw):
     """A partitioning, with a word for some of its partitions."""
     partitioning = draw(partitionings.filter(lambda each: each.is_partitioned))
     known = slots(partitioning)
@@ -17,11 +17,11 @@ def told(draw):
     return partitioning, {slot: word for slot, word in zip(known, words, strict=True) if word}
 
 
-@given(told())
+@given(labelled_partitionings())
 def test_each_partition_has_its_word(drawn):
     partitioning, words = drawn
     layers = {
-        word: made(partitioning, [slot for slot, each in words.items() if each == word]) for word in words.values()
+        word: set_of(partitioning, [slot for slot, each in words.items() if each == word]) for word in words.values()
     }
     grid = build_partition_grid(partitioning, [(parts, word) for word, parts in layers.items()])
     found = {}
@@ -34,7 +34,9 @@ def test_each_partition_has_its_word(drawn):
                 parts = partitioning.parse(",".join(given_keys))
                 assert row.count == partitioning.count(parts)
                 found |= dict.fromkeys(partitioning.keys(parts), word)
-    assert found == {key: word for slot, word in words.items() for key in partitioning.keys(made(partitioning, [slot]))}
+    assert found == {
+        key: word for slot, word in words.items() for key in partitioning.keys(set_of(partitioning, [slot]))
+    }
     assert all(any(row.words) for row in grid.rows)
     assert len({tuple(row.words[i] for row in grid.rows) for i in range(len(grid.columns))}) == len(grid.columns)
 

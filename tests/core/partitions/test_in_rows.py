@@ -32,7 +32,7 @@ def slots(partitioning):
     return list(partitioning.slots(found)) if partitioning.is_partitioned else []
 
 
-def told(partitioning, slot):
+def values_in_row(partitioning, slot):
     """What the columns of a row of that partition hold."""
     start, _, segment = slot
     values = [key for key, each in zip(segment, partitioning.segments, strict=True) if each.in_rows]
@@ -49,7 +49,7 @@ def test_partitions_are_told_by_the_columns_that_rows_have(partitioning, data):
     if not chosen:
         assert found == NOTHING
         return
-    expected = {told(partitioning, slot) for slot in chosen}
+    expected = {values_in_row(partitioning, slot) for slot in chosen}
     if not less.is_partitioned:
         assert found == EVERYTHING
         return

@@ -50,7 +50,7 @@ def length(partitioning):
     return DAY if partitioning.time.by == "day" else HOUR
 
 
-def made(partitioning, chosen):
+def set_of(partitioning, chosen):
     """The set of single partitions."""
     times = {}
     for key, at in chosen:
@@ -84,7 +84,7 @@ def test_a_key_that_is_no_text_is_refused():
 @given(chosen(), st.integers(1, 7))
 def test_partitions_are_counted_listed_and_cut_as_they_are(drawn, most):
     partitioning, some = drawn
-    parts, singles = made(partitioning, some), [made(partitioning, [each]) for each in some]
+    parts, singles = set_of(partitioning, some), [set_of(partitioning, [each]) for each in some]
     assert partitioning.count(parts) == len(some)
     assert list(partitioning.each_partition(parts)) == singles
     known = [(key, None if partitioning.time is None else at) for at, _, key in partitioning.slots(parts)]
@@ -113,7 +113,7 @@ def test_what_was_recorded_is_read_whatever_is_known_now(drawn, random):
     ]
     now = Partitioning(partitioning.time, tuple(left), partitioning.time_at)
     if partitioning.is_partitioned:
-        parts = made(partitioning, some)
+        parts = set_of(partitioning, some)
         labels = partitioning.labels(parts)
         assert PartitionSet.union(now.parse(label, recorded=True) for label in labels) == parts
 
@@ -123,10 +123,10 @@ def test_what_is_cut_counts_as_a_whole_or_not_at_all(drawn):
     partitioning, some = drawn
     if partitioning.time is None:
         return
-    cut = made(partitioning, some).map_time(
+    cut = set_of(partitioning, some).map_time(
         lambda ranges: RangeSet.from_pairs((start, start + 1) for start, _ in partitioning.time.slots(ranges))
     )
-    assert partitioning.cover(cut) == made(partitioning, some)
+    assert partitioning.cover(cut) == set_of(partitioning, some)
     assert partitioning.inside(cut) == NOTHING
 
 
@@ -199,25 +199,25 @@ mappings = st.sampled_from(
 def test_dependencies_are_those_of_single_partitions_and_adjoint(consumer, inlet, mapping, data):
     both = Dependency(mapping, consumer, inlet)
     if not both.is_mapped:
-        assert both.required_partitions(made(consumer, slots(consumer))) in (EVERYTHING, NOTHING)
+        assert both.required_partitions(set_of(consumer, slots(consumer))) in (EVERYTHING, NOTHING)
         return
     two_days = PartitionSet.span(0, 2 * DAY) if inlet.time else EVERYTHING
     partition = data.draw(st.sampled_from(slots(consumer)))
     expected = needed(both, partition)
     assert inlet.inside(
-        both.required_partitions(made(consumer, [partition])) & two_days & inlet.known_partitions
-    ) == made(inlet, expected)
+        both.required_partitions(set_of(consumer, [partition])) & two_days & inlet.known_partitions
+    ) == set_of(inlet, expected)
     changed = data.draw(st.sampled_from(slots(inlet)))
-    touched = both.affected_partitions(made(inlet, [changed]))
+    touched = both.affected_partitions(set_of(inlet, [changed]))
     for each in slots(consumer):
-        assert touched.overlaps(made(consumer, [each])) == (changed in needed(both, each))
+        assert touched.overlaps(set_of(consumer, [each])) == (changed in needed(both, each))
 
 
 @given(partitionings, partitionings, st.integers(1, 4), st.data())
 def test_enough_counts_what_each_partition_needs(consumer, inlet, least, data):
     both = Dependency(OverlapMapping(), consumer, inlet)
-    there = made(inlet, data.draw(st.lists(st.sampled_from(slots(inlet)), unique=True, max_size=12)))
-    partitions = made(consumer, data.draw(st.lists(st.sampled_from(slots(consumer)), unique=True, max_size=6)))
+    there = set_of(inlet, data.draw(st.lists(st.sampled_from(slots(inlet)), unique=True, max_size=12)))
+    partitions = set_of(consumer, data.draw(st.lists(st.sampled_from(slots(consumer)), unique=True, max_size=6)))
     if both.is_mapped:
         many = [
             each
@@ -242,5 +242,5 @@ def test_the_most_that_a_partition_can_need(consumer, inlet, mapping):
     if not both.is_mapped or (inlet.time and not consumer.time):
         assert most is None
     else:
-        partitions = both.consumer.each_partition(made(consumer, slots(consumer)))
+        partitions = both.consumer.each_partition(set_of(consumer, slots(consumer)))
         assert most == max(inlet.count(both.required_partitions(partition)) for partition in partitions)

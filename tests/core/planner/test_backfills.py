@@ -206,7 +206,7 @@ def test_a_long_backfill_beside_an_hourly_schedule_takes_turns_with_it():
 
 
 class TestARequest:
-    def asked(self, story, text="2025-01-01..2025-01-06", **more):
+    def make_backfill(self, story, text="2025-01-01..2025-01-06", **more):
         made = story.project.assets["a"]
         work = BackfillWork(made, made.partitioning.parse(text), force=True, **more)
         if entries := work.begin(story.context()):
@@ -221,7 +221,7 @@ class TestARequest:
 
     def test_that_lost_its_driver_is_in_the_plan_and_is_gone_on_with_by_the_next(self):
         story = make_story()
-        work = self.asked(story)
+        work = self.make_backfill(story)
         self.one_run(story, work)
         (run,) = story.plan().runs
         assert (run.kind, story.keys("a", run.partitions)) == ("backfill", ["2025-01-03..2025-01-04"])
@@ -234,7 +234,7 @@ class TestARequest:
 
     def test_comes_after_what_is_due(self):
         story = make_story()
-        self.asked(story)
+        self.make_backfill(story)
         story.now = "2025-01-10"
         story.observed("s", "2025-01-09")
         assert [(run.kind, story.keys("a", run.partitions)) for run in story.run_all()] == [
@@ -246,7 +246,7 @@ class TestARequest:
 
     def test_keeps_its_order(self):
         story = make_story()
-        self.one_run(story, self.asked(story, newest_first=True))
+        self.one_run(story, self.make_backfill(story, newest_first=True))
         assert [story.keys("a", run.partitions) for run in story.run_all()] == [
             ["2025-01-03..2025-01-04"],
             ["2025-01-01..2025-01-02"],
@@ -254,7 +254,7 @@ class TestARequest:
 
     def test_of_so_many_runs_is_left_to_who_asks_again(self):
         story = make_story()
-        work = self.asked(story, max_runs=1)
+        work = self.make_backfill(story, max_runs=1)
         self.one_run(story, work)
         plan = work.plan(story.context())
         assert plan.runs == ()
@@ -265,7 +265,7 @@ class TestARequest:
         assert "4 partitions left of a backfill with --max-runs; run the same command again to continue" in story.waits(
             "a"
         )
-        again = self.asked(story)
+        again = self.make_backfill(story)
         assert [note.text for note in again.plan(story.context()).notes] == [
             "continues the backfill requested at 2025-01-01T00:00Z: 4 partitions left"
         ]
@@ -274,11 +274,11 @@ class TestARequest:
 
     def test_of_the_same_partitions_is_not_asked_twice_but_a_later_one_takes_over(self):
         story = make_story()
-        self.one_run(story, self.asked(story))
+        self.one_run(story, self.make_backfill(story))
         entries = len(story.entries)
-        self.asked(story)
+        self.make_backfill(story)
         assert len(story.entries) == entries
-        self.asked(story, "2025-01-05..2025-01-07")
+        self.make_backfill(story, "2025-01-05..2025-01-07")
         assert [story.keys("a", each.left) for each in story.state.assets["a"].redo] == [
             ["2025-01-03..2025-01-04"],
             ["2025-01-05..2025-01-07"],
@@ -288,7 +288,7 @@ class TestARequest:
         story = make_story()
         story.observed("s", "2025-01-01")
         claim = story.claim(story.plan().runs[0])
-        self.asked(story, "2025-01-01")
+        self.make_backfill(story, "2025-01-01")
         story.succeed("a", claim)
         assert [(run.kind, story.keys("a", run.partitions)) for run in story.plan().runs] == [
             ("backfill", ["2025-01-01"])
@@ -296,7 +296,7 @@ class TestARequest:
 
     def test_that_fails_is_tried_again_by_another_invocation(self):
         story = make_story()
-        self.asked(story, "2025-01-01")
+        self.make_backfill(story, "2025-01-01")
         story.fail("a", story.claim(story.plan(invocation="i").runs[0]))
         assert story.plan(invocation="i").runs == ()
         assert "failed: boom" in story.waits("a", invocation="i")
@@ -304,19 +304,19 @@ class TestARequest:
 
     def test_that_is_given_up_asks_for_nothing(self):
         story = make_story()
-        self.asked(story)
+        self.make_backfill(story)
         story.add(BackfillEntry("a", NOTHING, story.state.assets["a"].redo[0].left))
         assert story.plan().runs == ()
         assert story.state.assets["a"].redo == ()
 
     def test_of_what_cannot_be_computed_asks_for_the_rest(self):
         story = make_story()
-        self.asked(story, "2024-12-30..2025-01-01")
+        self.make_backfill(story, "2024-12-30..2025-01-01")
         assert [story.keys("a", each.left) for each in story.state.assets["a"].redo] == [["2025-01-01"]]
 
     def test_of_what_is_marked_as_done_asks_for_the_rest(self):
         story = make_story()
-        self.asked(story, "2025-01-01..2025-01-03")
+        self.make_backfill(story, "2025-01-01..2025-01-03")
         story.add(MarkEntry("a", "a", "done", days("2025-01-02"), "seen to", "ann"))
         assert [story.keys("a", run.partitions) for run in story.run_all()] == [["2025-01-01", "2025-01-03"]]
 
@@ -324,7 +324,7 @@ class TestARequest:
         from sparkassets.core.journal.entries import PauseEntry
 
         story = make_story()
-        self.asked(story)
+        self.make_backfill(story)
         story.add(PauseEntry("a", paused=True))
         assert story.waits("a") == ["paused"]
 
@@ -333,7 +333,7 @@ class TestARequest:
         strategy = DateRange(max_partitions_per_run=2)
         story.change(source("s"), asset("a", "s", strategy=strategy), asset("b", "a", strategy=DateRange()))
         story.run_all()
-        self.asked(story, "2025-01-01..2025-01-03")
+        self.make_backfill(story, "2025-01-01..2025-01-03")
         assert [(run.asset, story.keys(run.asset, run.partitions)) for run in story.run_all()] == [
             ("a", ["2025-01-01..2025-01-02"]),
             ("a", ["2025-01-03"]),

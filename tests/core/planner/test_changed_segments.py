@@ -13,7 +13,7 @@ def mk(segments, **more):
     return up, asset("a", "up", by="day", segments=segments, **more)
 
 
-def told(story):
+def status_by_keys(story):
     spec = story.project.assets["a"]
     return [(story.keys("a", parts), status) for parts, status in status_stretches(story.context(), spec)]
 
@@ -52,12 +52,12 @@ REGION, BOTH, STORE = {"region": ("de", "nl")}, {"region": ("de", "nl"), "store"
 def test_a_run_of_other_dimensions_is_over_without_a_trace(first, second, fenced):
     story, claim = begun(first)
     story.change(*mk(second))
-    assert [status for _, status in told(story)] == ["missing"] * len(told(story))
+    assert [status for _, status in status_by_keys(story)] == ["missing"] * len(status_by_keys(story))
     story.fail("a", claim, fenced=fenced)
     (run,) = story.plan(invocation="j").runs
     assert story.project.assets["a"].partitioning.inside(run.partitions) == run.partitions
     story.run_all()
-    assert {status for _, status in told(story)} == {"current"}
+    assert {status for _, status in status_by_keys(story)} == {"current"}
 
 
 def test_a_failure_of_a_segment_that_left_is_none_any_more():
@@ -65,4 +65,4 @@ def test_a_failure_of_a_segment_that_left_is_none_any_more():
     story.fail("a", claim)
     story.change(*mk({"region": ("nl",)}))
     story.run_all()
-    assert told(story) == [(["2025-01-01,nl"], "current")]
+    assert status_by_keys(story) == [(["2025-01-01,nl"], "current")]

@@ -26,7 +26,7 @@ from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, project, source
-from tests.core.planner.test_products import KINDS, WITHOUT_A_DAY, Partition, inside, made, partitions_of
+from tests.core.planner.test_products import KINDS, WITHOUT_A_DAY, Partition, inside, partitions_of, set_of
 from tests.depth import histories
 from tests.drivers import Drivers
 
@@ -87,7 +87,7 @@ class History(Drivers):
 
     def event(self) -> None:
         some = self.random.sample(partitions_of(self.source.partitioning), self.random.randint(1, 3))
-        changed = PartitionSet.union(made(self.source.partitioning, each) for each in some)
+        changed = PartitionSet.union(set_of(self.source.partitioning, each) for each in some)
         self.story.add(ObservedEntry("s", self.source.uri, changed))
 
     def succeed(self, run: PlannedRun, claim: int) -> None:

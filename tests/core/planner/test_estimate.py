@@ -24,7 +24,7 @@ def story(**more):
     return Story(project(source("s"), asset("a", "s", **more), asset("b", "a", by=None)), now="2025-02-01")
 
 
-def told(story, volumes):
+def estimated_plan(story, volumes):
     return add_cost_estimates(story.plan(), story.context(), volumes.estimate_volume)
 
 
@@ -38,7 +38,7 @@ class TestBytes:
         it, volumes = story(strategy=DateRange(max_partitions_per_run=2)), FakeVolumes()
         volumes.bytes["s"] = 10
         it.observed("s", "2025-01-01..2025-01-03")
-        plan = told(it, volumes)
+        plan = estimated_plan(it, volumes)
         assert [(run.estimate.bytes, run.estimate.files) for run in plan.runs] == [(20, 2)]
         assert plan.totals == CostTotals(1, 20, 2, 0.0, 0, {"seconds": 1, "rows": 1})
 
@@ -48,7 +48,7 @@ class TestBytes:
         volumes.bytes |= {"s": 10, "t": None}
         it.observed("s", "2025-01-01")
         it.observed("t", "2025-01-01")
-        plan = told(it, volumes)
+        plan = estimated_plan(it, volumes)
         assert [(run.estimate.bytes, run.estimate.unknown) for run in plan.runs] == [(None, ("t: it is gone",))]
         assert (plan.totals.bytes, plan.totals.unknown["bytes"]) == (0, 1)
 
@@ -56,7 +56,7 @@ class TestBytes:
         it = Story(project(source("s"), asset("a", InletSpec("s", "", None, waits_only=True))))
         volumes = FakeVolumes()
         it.observed("s", "2025-01-01")
-        assert [run.estimate.bytes for run in told(it, volumes).runs] == [0]
+        assert [run.estimate.bytes for run in estimated_plan(it, volumes).runs] == [0]
         assert volumes.asked == []
 
     def test_a_plan_alone_asks_for_nothing(self):
@@ -72,7 +72,7 @@ class TestEarlierRuns:
         it.observed("s", "2025-01-01..2025-01-02")
         ran(it, "a", seconds=20.0, rows=100)
         it.observed("s", "2025-01-03")
-        (run,) = [run for run in told(it, FakeVolumes()).runs if run.asset == "a"]
+        (run,) = [run for run in estimated_plan(it, FakeVolumes()).runs if run.asset == "a"]
         assert (run.estimate.seconds, run.estimate.rows, run.estimate.earlier) == (10.0, 50, 1)
         assert run.estimate.between == (10.0, 20.0)
 
@@ -103,7 +103,7 @@ class TestEarlierRuns:
         it.observed("s", "2025-01-01")
         ran(it, "a", seconds=7.0)
         it.add(TargetEntry("a", "a", TableFinding("gone", "its table is gone", EVERYTHING)))
-        assert [run.estimate.seconds for run in told(it, FakeVolumes()).runs if run.asset == "a"] == [7.0]
+        assert [run.estimate.seconds for run in estimated_plan(it, FakeVolumes()).runs if run.asset == "a"] == [7.0]
 
 
 def test_what_follows_is_told_by_what_is_there_now():

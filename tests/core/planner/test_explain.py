@@ -10,7 +10,7 @@ from sparkassets.core.spec.model import InletSpec, Schedule
 from tests.builders import Story, asset, at, clock, project, source
 
 
-def told(story: Story, name: str, **more: object) -> list[str]:
+def schedule_lines(story: Story, name: str, **more: object) -> list[str]:
     """The lines of the schedule's part, indented, each with + or - where it speaks for or against."""
 
     def lines(node: ExplanationNode, indent: str = "") -> Iterator[str]:
@@ -33,7 +33,7 @@ def test_a_condition_part_by_part():
     story.observed("a")
     story.observed("a")
     at = "at 2025-01-01T00:00Z"
-    assert told(story, "r") == [
+    assert schedule_lines(story, "r") == [
         "- schedule: a & (b | x-drop://inbox) & '0 6 * * *': all of these, 2 of 3 hold",
         f"  + a: event 5 {at}, not used yet, like 1 before it",
         "  - any of these, 0 of 2 hold",
@@ -43,7 +43,7 @@ def test_a_condition_part_by_part():
     ]
     story.event("x-drop://inbox")
     story.run("r")
-    assert told(story, "r")[1:] == [
+    assert schedule_lines(story, "r")[1:] == [
         f"  - a: event 5 {at}, used",
         "  - any of these, 0 of 2 hold",
         "    - b: no event yet",
@@ -56,7 +56,7 @@ def test_partitions_that_each_part_makes_ready():
     story = Story(project(source("a"), source("b"), asset("r", "a", "b", schedule="a & b")))
     story.observed("a", "2025-01-01..2025-01-03")
     story.observed("b", "2025-01-01..2025-01-02")
-    assert told(story, "r") == [
+    assert schedule_lines(story, "r") == [
         "+ schedule: a & b: all of these, 2 of 2 hold; ready: 2025-01-01..2025-01-02",
         "  + a: event 4 at 2025-01-01T00:00Z, not used yet; ready: 2025-01-01..2025-01-03",
         "  + b: event 5 at 2025-01-01T00:00Z, not used yet; ready: 2025-01-01..2025-01-02",
@@ -67,7 +67,7 @@ def test_an_event_names_its_run():
     story = Story(project(source("s", by=None), asset("a", "s", by=None), asset("r", "a", by=None)))
     story.observed("s")
     story.run("a")
-    assert told(story, "r") == [
+    assert schedule_lines(story, "r") == [
         "schedule: a (the default: any update of an inlet)",
         "  + a: event 6 at 2025-01-01T00:00Z of a-5, not used yet",
     ]
@@ -76,9 +76,9 @@ def test_an_event_names_its_run():
 def test_a_timetable_is_told_once_with_the_interval_that_ran_last():
     daily = Schedule(clock("@daily"), text="@daily")
     story = Story(project(asset("r", by=None, schedule=daily)), now="2025-02-01T05:00")
-    assert told(story, "r") == ["schedule: @daily (UTC)"]
+    assert schedule_lines(story, "r") == ["schedule: @daily (UTC)"]
     story.run("r")
-    assert told(story, "r") == ["schedule: @daily (UTC); done up to 2025-02-01T00:00Z"]
+    assert schedule_lines(story, "r") == ["schedule: @daily (UTC); done up to 2025-02-01T00:00Z"]
 
 
 def test_the_gates_of_an_inlet():
@@ -112,7 +112,7 @@ def test_sentences_tell_the_time_on_the_clock_of_the_project():
     story = Story(spec, now="2025-03-30T00:30")
     story.observed("a")
     said = "  + '0 6 * * *': a tick at 2025-03-29T07:00+01:00, the next at 2025-03-30T08:00+02:00"
-    assert said in told(story, "r")
+    assert said in schedule_lines(story, "r")
 
 
 def test_an_inlet_is_counted_as_its_gates_count():

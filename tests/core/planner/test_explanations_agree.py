@@ -168,7 +168,7 @@ class TestAWeekThatIsNotOver:
 class TestImpactOfWhatIsRead:
     """Who reads it is told although nothing of theirs is touched now."""
 
-    def told(self, *assets: AssetSpec, key: str, now: str = "2025-01-09") -> list[tuple[str, list[str], str]]:
+    def impact_of(self, *assets: AssetSpec, key: str, now: str = "2025-01-09") -> list[tuple[str, list[str], str]]:
         story = Story(project(source("s"), *assets), now=now)
         story.observed("s", "2025-01-01..2025-01-07")
         found = trace_impact(story.context(), story.project.assets["s"], days(key))
@@ -177,22 +177,22 @@ class TestImpactOfWhatIsRead:
     def test_a_partition_that_is_not_over(self):
         weekly, after = asset("weekly", "s", by="week"), asset("after", "weekly", by="week")
         said = "not over before 2025-01-13T00:00Z"
-        assert self.told(weekly, after, key="2025-01-07") == [("weekly", ["2025-W02"], said)]
-        both = self.told(weekly, key="2025-01-05..2025-01-07")
+        assert self.impact_of(weekly, after, key="2025-01-07") == [("weekly", ["2025-W02"], said)]
+        both = self.impact_of(weekly, key="2025-01-05..2025-01-07")
         assert both == [("weekly", ["2025-W01"], "")]
 
     def test_a_partition_that_is_not_the_latest(self):
         latest = asset("model", InletSpec("s", "", NewestMapping()), by=None, segments={"region": ("de", "nl")})
         said = "reads only the newest partition (partitions: latest)"
-        assert self.told(latest, key="2025-01-05") == [("model", [], said)]
-        assert self.told(latest, key="2025-01-07") == [("model", ["de", "nl"], "")]
+        assert self.impact_of(latest, key="2025-01-05") == [("model", [], said)]
+        assert self.impact_of(latest, key="2025-01-07") == [("model", ["de", "nl"], "")]
 
     def test_a_partition_outside_the_bounds(self):
         late = asset("late", "s", start=at("2025-01-06"))
-        assert self.told(late, key="2025-01-05") == [("late", ["2025-01-05"], "outside its start and end")]
+        assert self.impact_of(late, key="2025-01-05") == [("late", ["2025-01-05"], "outside its start and end")]
 
     def test_no_partition_at_all(self):
-        assert self.told(asset("a", "s"), key="2025-01-20") == [
+        assert self.impact_of(asset("a", "s"), key="2025-01-20") == [
             ("a", ["2025-01-20"], "not over before 2025-01-21T00:00Z")
         ]
         story = Story(project(source("s"), asset("a", "s")))

@@ -13,19 +13,19 @@ def test_a_renewal_proves_that_a_driver_lives():
     story.clock = "2025-02-01T00:00:00Z"
     claim = story.claim(run)
     story.clock = "2025-02-01T00:03:00Z"
-    assert told(story) == [ClaimHolder(f"a-{claim}", "test", at("2025-02-01"), 180, 600, gone=False)]
+    assert claim_holders(story) == [ClaimHolder(f"a-{claim}", "test", at("2025-02-01"), 180, 600, gone=False)]
     story.add(RenewEntry([("a", claim)]))
     story.clock = "2025-02-01T00:03:40Z"
-    assert told(story) == [ClaimHolder(f"a-{claim}", "test", at("2025-02-01"), 40, 600, gone=False)]
+    assert claim_holders(story) == [ClaimHolder(f"a-{claim}", "test", at("2025-02-01"), 40, 600, gone=False)]
     story.state = decode(encode(story.state), journal_id="journal")
-    assert told(story, gone_claims=frozenset({claim})) == [
+    assert claim_holders(story, gone_claims=frozenset({claim})) == [
         ClaimHolder(f"a-{claim}", "test", at("2025-02-01"), 40, 600, gone=True)
     ]
     story.clock = "2025-02-01T00:01:00Z"  # that of this host is behind
-    assert [holder.silent_seconds for holder in told(story)] == [0]
+    assert [holder.silent_seconds for holder in claim_holders(story)] == [0]
     story.succeed("a", claim)
-    assert told(story) == []
+    assert claim_holders(story) == []
 
 
-def told(story: Story, **more) -> list[ClaimHolder]:
+def claim_holders(story: Story, **more) -> list[ClaimHolder]:
     return [*find_claim_holders(story.context(**more), story.state.assets["a"])]

@@ -9,7 +9,7 @@ from sparkassets.core.planner.explain.impact import recomputed_by_update, trace_
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.writes import AppendWrite
 from tests.builders import Story, asset, at, days, project, source, timed
-from tests.core.planner.test_products import History, inside, made, partitions_of
+from tests.core.planner.test_products import History, inside, partitions_of, set_of
 from tests.depth import histories
 
 WEEK = InletSpec("daily", "", WindowMapping.trailing(Duration.parse("7d")))
@@ -58,7 +58,7 @@ def test_no_update_reaches_nothing():
     assert reached(source("s"), asset("daily", "s")) == {}
 
 
-def told(story, name, partitions):
+def impact_of(story, name, partitions):
     """What is reached: (asset, keys, computed keys, through, why it stays)."""
     found, keys = trace_impact(story.context(), story.project.assets[name], partitions), story.keys
     return [
@@ -72,7 +72,7 @@ def test_what_is_there_of_it_and_through_what_is_told():
     story = Story(project(*assets))
     story.observed("s", "2025-01-20..2025-01-27")
     story.run("daily")
-    assert told(story, "s", days("2025-01-21")) == [
+    assert impact_of(story, "s", days("2025-01-21")) == [
         ("daily", ["2025-01-21"], ["2025-01-21"], ("s",), ""),
         ("rolling", ["2025-01-21..2025-01-27"], [], ("daily",), ""),
         ("both", ["2025-01-21..2025-01-27"], [], ("daily", "rolling"), ""),
@@ -84,7 +84,7 @@ def test_what_is_not_computed_again_by_itself_says_why_and_ends_the_way():
     ignoring = asset("ignoring", InletSpec("daily", "", None, on_update="ignore"))
     assets = (source("s"), asset("daily", "s"), ignoring, by_time, asset("after", "nightly", by=None))
     story = Story(project(*assets))
-    assert told(story, "daily", days("2025-01-20")) == [
+    assert impact_of(story, "daily", days("2025-01-20")) == [
         ("ignoring", ["2025-01-20"], [], ("daily",), "not rerun automatically (on_update: ignore of daily)"),
         ("nightly", [], [], ("daily",), "runs at its own times (@daily)"),
     ]
@@ -97,7 +97,7 @@ def test_a_table_that_is_read_whole_touches_all_that_was_made_with_it():
     story.run_all()
     reached_days = ["2025-01-20..2025-01-22"]
     stays = "not rerun automatically (on_update: ignore of rates)"
-    assert told(story, "rates", EVERYTHING) == [("daily", reached_days, reached_days, ("rates",), stays)]
+    assert impact_of(story, "rates", EVERYTHING) == [("daily", reached_days, reached_days, ("rates",), stays)]
 
 
 @histories(40)
@@ -121,7 +121,7 @@ def test_it_is_what_single_partitions_say(random):
                 }
                 if touched:
                     expected[consumer.name] = touched
-        parts = PartitionSet.union(made(partitioning, each) for each in changed)
+        parts = PartitionSet.union(set_of(partitioning, each) for each in changed)
         found = recomputed_by_update(history.story.context(), {name: parts})
         known = {each: set(inside(specs[each].partitioning, partitions)) for each, partitions in found.items()}
         assert known == {each: partitions for each, partitions in expected.items() if each != name}

@@ -115,12 +115,12 @@ def decisions(monkeypatch):
     """Names of the assets decided from now on, in this thread: drivers that another test left may still plan."""
     names, here, real = [], threading.get_ident(), incremental_planner.decide_asset
 
-    def told(context, item):
+    def count_decision(context, item):
         if threading.get_ident() == here:
             names.append(item.name)
         return real(context, item)
 
-    monkeypatch.setattr(incremental_planner, "decide_asset", told)
+    monkeypatch.setattr(incremental_planner, "decide_asset", count_decision)
     return names
 
 

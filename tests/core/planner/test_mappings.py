@@ -23,7 +23,7 @@ from sparkassets.core.partitions import (
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, days, project, source
-from tests.core.planner.test_products import KINDS, History, Partition, made, partitions_of
+from tests.core.planner.test_products import KINDS, History, Partition, partitions_of, set_of
 from tests.depth import histories
 
 MAP = SegmentMatch("region", "region", (("de", ("de", "nl")), ("nl", ("nl",)), ("us", ())))
@@ -58,7 +58,7 @@ class Mapped(History):
                 inlets[name] = replace(inlet, mapping=mapping, matches=random.choice(choices))
                 if random.random() < 0.15:
                     some = random.sample(partitions_of(up), 2)
-                    parts = PartitionSet.union(made(up, partition) for partition in some)
+                    parts = PartitionSet.union(set_of(up, partition) for partition in some)
                     inlets[name] = replace(inlet, mapping=NamedMapping(parts), matches=())
             assets.append(replace(each, inlets=inlets))
         self.story = Story(project(*assets), now="2025-01-06")
@@ -67,7 +67,7 @@ class Mapped(History):
     def event(self, name: str) -> None:
         spec = self.story.project.assets[name]
         some = self.random.sample(partitions_of(spec.partitioning), self.random.randint(1, 3))
-        changed = PartitionSet.union(made(spec.partitioning, each) for each in some)
+        changed = PartitionSet.union(set_of(spec.partitioning, each) for each in some)
         self.story.add(ObservedEntry(name, spec.uri, changed))
         self.touch(name, some)
 
@@ -92,7 +92,7 @@ class Mapped(History):
                 theirs[each.inlet] in (dict(each.keys).get(own[each.column], ()) if each.keys else [own[each.column]])
                 for each in matches
             )
-            fits = fits and (not isinstance(mapping, NamedMapping) or mapping.parts.covers(made(up, (key, day))))
+            fits = fits and (not isinstance(mapping, NamedMapping) or mapping.parts.covers(set_of(up, (key, day))))
             if fits and (not timed or partition[1] - back < day <= partition[1]):  # type: ignore[operator]
                 found.append((key, day))
         if isinstance(mapping, NewestMapping):
@@ -136,7 +136,7 @@ def test_in_the_end_all_is_computed_from_the_newest_and_no_more(random: Random, 
     for _ in range(steps):
         history.step()
     history.rest()
-    changed, computed, times = history.told()
+    changed, computed, times = history.change_times()
     for name, spec in history.story.project.assets.items():
         for partition in partitions_of(spec.partitioning) if spec.source is None else ():
             causes = {inlet: history.needed(spec, inlet, partition) for inlet in spec.inlets}

@@ -243,7 +243,7 @@ def test_what_runs_once_is_skipped(asked):
 
 
 class TestOfEvents:
-    def told(self) -> Story:
+    def make_story(self) -> Story:
         """An asset that has a run for each update of another, which ran for two days and was updated by hand once."""
         made = asset("a", "s", by=None, strategy=EveryInstance(), write=AppendWrite())
         upstream = asset("s", by=None, schedule=timed(DAILY), strategy=EveryInstance(), write=AppendWrite())
@@ -255,7 +255,7 @@ class TestOfEvents:
     @pytest.mark.parametrize("kind", ["done", "skip"])
     @pytest.mark.parametrize(("day", "other"), [("10", "11"), ("11", "10")])
     def test_only_that_one_is_used_up(self, kind, day, other):
-        story = self.told()
+        story = self.make_story()
         assert due(story) == [days("10"), days("11")]
         assert say(story, kind, days(day)).instance == days(day)
         assert due(story) == [days(other)]
@@ -265,7 +265,7 @@ class TestOfEvents:
         assert story.state.assets["a"].partly == {}
 
     def test_only_its_own_failure_is_forgotten(self):
-        story = self.told()
+        story = self.make_story()
         first, second = story.plan().runs
         story.fail("a", story.claim(first))
         story.fail("a", story.claim(second))
@@ -274,7 +274,7 @@ class TestOfEvents:
         assert [run.interval for run in story.plan(invocation="later").runs] == [days("11")]
 
     def test_what_is_not_due_is_refused_with_what_is(self):
-        story = self.told()
+        story = self.make_story()
         message, hint = refused(story, "skip", days("12"))
         assert message == "a 2025-01-12T00:00Z..2025-01-13T00:00Z is not due"
         assert hint == (

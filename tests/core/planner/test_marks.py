@@ -259,13 +259,13 @@ class TestSegments:
 
 
 class TestWhole:
-    def told(self, **more) -> Story:
+    def make_story(self, **more) -> Story:
         story = Story(project(source("s", by=None), asset("a", "s", by=None, **more), asset("b", "a", by=None)))
         story.observed("s")
         return story
 
     def test_done_uses_up_what_was_due_and_is_news(self):
-        story = self.told()
+        story = self.make_story()
         say(story, "a", "done")
         assert story.due() == {"b": []}
         story.run_all()
@@ -273,7 +273,7 @@ class TestWhole:
         assert story.due() == {"a": []}
 
     def test_skip_leaves_out_what_is_due_now(self):
-        story = self.told()
+        story = self.make_story()
         assert say(story, "a", "skip")
         assert story.due() == {}
         assert not say(story, "a", "skip")
@@ -281,7 +281,7 @@ class TestWhole:
         assert story.due() == {"a": []}
 
     def test_missing_runs_again(self):
-        story = self.told()
+        story = self.make_story()
         assert not say(story, "a", "missing")
         story.run_all()
         assert say(story, "a", "missing", reason="wrong rates")
@@ -291,14 +291,14 @@ class TestWhole:
         assert [run.asset for run in story.run_all()] == ["a", "b"]
 
     def test_what_failed_is_tried_no_more(self):
-        story = self.told()
+        story = self.make_story()
         story.fail("a", story.claim(story.plan().runs[0]))
         say(story, "a", "skip")
         assert story.due(invocation="later") == {}
         assert story.state.assets["a"].failed == ()
 
     def test_a_tick_that_is_due_is_used_up(self):
-        story = self.told(schedule=timed("@daily"))
+        story = self.make_story(schedule=timed("@daily"))
         story.run_all()
         story.now = "2025-02-03"
         assert story.due() == {"a": []}
@@ -308,7 +308,7 @@ class TestWhole:
         assert story.due() == {"a": []}
 
     def test_a_run_that_is_not_settled_comes_first(self):
-        story = self.told()
+        story = self.make_story()
         claim = story.claim(story.plan().runs[0])
         with pytest.raises(InputError, match=r"a cannot be marked: a-5 is running since"):
             say(story, "a", "done")

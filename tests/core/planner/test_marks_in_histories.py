@@ -18,7 +18,7 @@ from sparkassets.core.planner.explain.partition_marks import MarkRequest, mark_a
 from sparkassets.core.planner.explain.status import partition_statuses
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.spec.model import AssetSpec
-from tests.core.planner.test_products import History, Partition, inside, made, partitions_of
+from tests.core.planner.test_products import History, Partition, inside, partitions_of, set_of
 from tests.depth import histories
 
 
@@ -36,7 +36,7 @@ class Marked(History):
         """Some partitions of an asset are done, missing or skipped."""
         spec = self.story.project.assets[self.random.choice(["one", "two", "three"])]
         some = self.random.sample(partitions_of(spec.partitioning), self.random.randint(1, 3))
-        partitions = PartitionSet.union(made(spec.partitioning, each) for each in some)
+        partitions = PartitionSet.union(set_of(spec.partitioning, each) for each in some)
         context = self.context()
         entry = mark_asset(
             context, MarkRequest(spec, partitions, self.random.choice(["done", "missing", "skip"]), "why", "ann")
@@ -48,7 +48,7 @@ class Marked(History):
 
     def last_words(self, name: str, partition: Partition) -> tuple[str, int]:
         """What counts of a block: the newest mark, or the newest run that was claimed after it; with its number."""
-        parts, word = made(self.partitioning(name), partition), ("", 0)
+        parts, word = set_of(self.partitioning(name), partition), ("", 0)
         for each in self.story.entries:
             entry = each.entry
             if isinstance(entry, MarkEntry) and entry.asset == name and entry.partitions.covers(parts):
@@ -61,7 +61,7 @@ class Marked(History):
         """The partitions that were brought and not taken back."""
         found = set()
         for partition in partitions_of(self.partitioning(name)):
-            parts, was = made(self.partitioning(name), partition), False
+            parts, was = set_of(self.partitioning(name), partition), False
             taken = 0
             for each in self.story.entries:
                 entry = each.entry

@@ -9,7 +9,7 @@ from tests.core.planner.test_marks import say
 from tests.depth import histories
 
 
-def told(**more) -> Story:
+def make_story(**more) -> Story:
     """A source that came, and what is made of it at each update."""
     story = Story(project(source("s", by=None), asset("a", "s", by=None, **more), asset("b", "a", by=None)))
     story.observed("s")
@@ -17,7 +17,7 @@ def told(**more) -> Story:
 
 
 def test_what_is_to_run_again_can_be_skipped():
-    story = told()
+    story = make_story()
     story.run_all()
     assert say(story, "a", "missing")
     assert say(story, "a", "skip", reason="not after all")
@@ -28,7 +28,7 @@ def test_what_is_to_run_again_can_be_skipped():
 
 def test_what_never_succeeded_and_was_skipped_can_be_wanted_again():
     for first in ("skip", "done"):
-        story = told()
+        story = make_story()
         assert say(story, "a", first)
         assert say(story, "a", "missing", reason="after all")
         assert story.due()["a"] == []
@@ -36,7 +36,7 @@ def test_what_never_succeeded_and_was_skipped_can_be_wanted_again():
 
 
 def test_what_waits_says_that_it_was_skipped():
-    story = told()
+    story = make_story()
     say(story, "a", "skip", reason="no need")
     said = "waits for the next s; marked as skipped by ann: no need"
     assert story.waits("a") == [said]
@@ -50,7 +50,7 @@ def test_what_waits_says_that_it_was_skipped():
 
 
 def test_what_was_marked_as_done_is_up_to_date():
-    story = told()
+    story = make_story()
     say(story, "a", "done", reason="by hand")
     assert story.waits("a") == ["up to date; marked as done by ann: by hand"]
     story.observed("s")
@@ -61,7 +61,7 @@ def test_what_was_marked_as_done_is_up_to_date():
 
 
 def test_what_runs_at_times_says_that_it_was_skipped():
-    story = told(schedule=timed("@daily"))
+    story = make_story(schedule=timed("@daily"))
     say(story, "a", "skip", reason="no need")
     (said,) = story.waits("a")
     assert said.endswith("; marked as skipped by ann: no need")
@@ -70,7 +70,7 @@ def test_what_runs_at_times_says_that_it_was_skipped():
 @given(steps=st.lists(st.sampled_from(["skip", "missing", "observed", "run"]), max_size=8))
 @histories(100)
 def test_it_is_due_as_a_plain_model_has_it(steps):
-    story, due = told(), True
+    story, due = make_story(), True
     for step in steps:
         match step:
             case "observed":

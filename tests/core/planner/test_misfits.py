@@ -36,7 +36,7 @@ class Tables:
         return self.columns.get(table.name)
 
 
-def made(sql: str, **more: Any) -> tuple[Any, ...]:
+def make_assets(sql: str, **more: Any) -> tuple[Any, ...]:
     first = source("s", **({"by": more["by"]} if "by" in more else {}))
     body = {"body": SqlBody(sql, HERE), "definition": AssetDefinition.build(text=normal_form(sql))}
     return first, asset("a", "s", **{**body, **more}), asset("b", "a", **({"by": more["by"]} if "by" in more else {}))
@@ -44,10 +44,10 @@ def made(sql: str, **more: Any) -> tuple[Any, ...]:
 
 def changed(sql: str = NEW, **more: Any) -> Story:
     """One day is computed by the old code; another one is due by the new."""
-    story = Story(project(*made(OLD, **more)), now="2025-02-01")
+    story = Story(project(*make_assets(OLD, **more)), now="2025-02-01")
     story.observed("s", *([] if "by" in more else ["2025-01-01"]))
     story.run_all()
-    story.change(*made(sql, **more))
+    story.change(*make_assets(sql, **more))
     story.observed("s", *([] if "by" in more else ["2025-01-02"]))
     return story
 

@@ -195,13 +195,13 @@ def test_what_was_appended_in_part_is_not_appended_twice():
 
 
 def test_the_outlets_of_a_multi_asset_are_rebuilt_together():
-    def made(zone: str) -> tuple[AssetSpec, ...]:
+    def make_assets(zone: str) -> tuple[AssetSpec, ...]:
         return (source("s"), *multi(asset("m", "s", zone=zone), "x", "y"), asset("total", "x", by=None))
 
-    story = Story(project(*made("UTC")), now="2025-03-10")
+    story = Story(project(*make_assets("UTC")), now="2025-03-10")
     story.observed("s", "2025-01-01..2025-01-31")
     story.run_all()
-    story.change(*made("Asia/Tokyo"))
+    story.change(*make_assets("Asia/Tokyo"))
     assert story.plan().runs == ()
     assert len(reasons(story, "m")) == 1
     context = story.context()

@@ -59,7 +59,7 @@ def partitions_of(partitioning: Partitioning, *, since: int = 0) -> list[Partiti
     return [(key, day) for key in keys for day in numbers]
 
 
-def made(partitioning: Partitioning, partition: Partition) -> PartitionSet:
+def set_of(partitioning: Partitioning, partition: Partition) -> PartitionSet:
     """The partition as a set."""
     key, day = partition
     time = RangeSet.always() if day is None else RangeSet.span(ZERO + day * DAY, ZERO + (day + 1) * DAY)
@@ -67,7 +67,7 @@ def made(partitioning: Partitioning, partition: Partition) -> PartitionSet:
 
 
 def inside(partitioning: Partitioning, parts: PartitionSet) -> list[Partition]:
-    return [partition for partition in partitions_of(partitioning) if parts.covers(made(partitioning, partition))]
+    return [partition for partition in partitions_of(partitioning) if parts.covers(set_of(partitioning, partition))]
 
 
 class History(Drivers):
@@ -115,7 +115,7 @@ class History(Drivers):
         """Some partitions of a source changed."""
         spec = self.story.project.assets[name]
         some = self.random.sample(partitions_of(spec.partitioning), self.random.randint(1, 3))
-        changed = PartitionSet.union(made(spec.partitioning, each) for each in some)
+        changed = PartitionSet.union(set_of(spec.partitioning, each) for each in some)
         self.story.add(ObservedEntry(name, spec.uri, changed))
         self.touch(name, some)
 
@@ -160,7 +160,7 @@ class History(Drivers):
                 assert claims[entry.token].request.partitions == entry.partitions
                 yield each.seq, entry.asset, inside(self.partitioning(entry.asset), entry.partitions), entry.token
 
-    def told(
+    def change_times(
         self,
     ) -> tuple[dict[str, dict[Partition, int]], dict[str, dict[Partition, int]], Counter[tuple[str, Partition]]]:
         """When each partition changed last, up to what its newest rows were read, and how often it came."""
@@ -184,7 +184,7 @@ def test_in_the_end_all_is_computed_from_the_newest_and_no_more(random: Random, 
     for _ in range(steps):
         history.step()
     history.rest()
-    changed, computed, times = history.told()
+    changed, computed, times = history.change_times()
     for name, spec in history.story.project.assets.items():
         if spec.source is not None:
             continue
@@ -201,7 +201,7 @@ def test_in_the_end_all_is_computed_from_the_newest_and_no_more(random: Random, 
             if partition in computed[name]:
                 causes = [(inlet, some) for inlet, some in needs.items() if spec.inlets[inlet].on_update == "rerun"]
                 newest = max((changed[inlet].get(each, 0) for inlet, some in causes for each in some), default=0)
-                assert coverage.covers(made(spec.partitioning, partition))
+                assert coverage.covers(set_of(spec.partitioning, partition))
                 assert computed[name][partition] > newest, f"{name} {partition} is older than what it needs"
                 assert times[name, partition] <= max(1, history.asked[name, partition]), f"{name} {partition} too often"
             elif there and told:

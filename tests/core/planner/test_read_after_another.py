@@ -12,7 +12,7 @@ def read(how, write):
     return source("s", by=None), asset("a", inlet, by=None, strategy=LatestOnly(), write=write)
 
 
-def told(write, column="at") -> Story:
+def make_story(write, column="at") -> Story:
     """What has read ``s`` up to a value of a column."""
     story = Story(project(*read(ReadAfter(column), write)))
     story.observed("s", table_id="t", version=3)
@@ -27,12 +27,12 @@ def pin(story):
 
 
 def test_the_same_column_goes_on():
-    found, _ = pin(told(AppendWrite()))
+    found, _ = pin(make_story(AppendWrite()))
     assert (found.low, found.column) == ("7", "at")
 
 
 def test_another_column_is_read_anew_where_rows_take_the_place_of_rows():
-    story = told(UpsertWrite(keys=("id",)))
+    story = make_story(UpsertWrite(keys=("id",)))
     story.change(*read(ReadAfter("id"), UpsertWrite(keys=("id",))))
     found, run = pin(story)
     assert (found.low, found.column, run.request.rebuilds) == (None, "id", True)
@@ -47,7 +47,7 @@ def test_another_column_is_read_anew_where_rows_take_the_place_of_rows():
 
 
 def test_another_column_is_refused_where_rows_would_be_there_twice():
-    story = told(AppendWrite())
+    story = make_story(AppendWrite())
     story.change(*read(ReadAfter("id"), AppendWrite()))
     assert story.plan().runs == ()
     (said,) = story.waits("a")
@@ -61,7 +61,7 @@ def test_another_column_is_refused_where_rows_would_be_there_twice():
 
 
 def test_who_takes_over_does_not_take_one_for_the_other():
-    story = told(AppendWrite())
+    story = make_story(AppendWrite())
     dead = story.claim(story.plan().runs[0])
     story.change(*read(ReadAfter("id"), AppendWrite()))
     (run,) = story.plan(gone_claims={dead}).runs
@@ -69,7 +69,7 @@ def test_who_takes_over_does_not_take_one_for_the_other():
 
 
 def test_a_snapshot_keeps_the_column():
-    story = told(AppendWrite())
+    story = make_story(AppendWrite())
     known = decode(encode(story.state), journal_id="journal").assets["a"]
     assert known.columns == {"s": "at"}
     assert known == story.state.assets["a"]

@@ -24,7 +24,7 @@ def customers(**more: object) -> Story:
     return made
 
 
-def asked(story: Story, keys: str, **more: object) -> BackfillWork:
+def make_backfill(story: Story, keys: str, **more: object) -> BackfillWork:
     spec = story.context().asset("a")
     work = BackfillWork(spec, spec.partitioning.parse(keys), force=True, **more)  # type: ignore[arg-type]
     if entries := work.begin(story.context()):
@@ -42,7 +42,7 @@ def removed(story: Story, *keys: str) -> None:
 
 def test_the_last_segment_of_a_request_takes_it_along():
     story = customers()
-    asked(story, "y")
+    make_backfill(story, "y")
     assert left(story) == [["y"]]
     removed(story, "y")
     assert left(story) == []
@@ -51,7 +51,7 @@ def test_the_last_segment_of_a_request_takes_it_along():
 
 def test_a_request_of_which_some_segments_are_left_stays():
     story = customers()
-    asked(story, "*")
+    make_backfill(story, "*")
     removed(story, "y")
     assert [run.kind for run in story.run_all()] == ["backfill"]
     assert left(story) == []
@@ -62,7 +62,7 @@ def test_a_segment_that_leaves_the_list_takes_its_request_along():
     story = Story(project(source_of, asset("a", "s", segments=two)), now="2025-01-03")
     story.observed("s", "2025-01-01")
     story.run_all()
-    asked(story, "2025-01-01,y")
+    make_backfill(story, "2025-01-01,y")
     story.change(source_of, asset("a", "s", segments={"customer": ("x",)}))
     assert left(story) == []
 
@@ -93,7 +93,7 @@ def test_a_run_that_may_still_land_counts_once():
     story = Story(project(source("s"), asset("a", "s", strategy=EveryInstance())), now="2025-01-09")
     story.observed("s", "2025-01-01..2025-01-04")
     story.run_all()
-    work = asked(story, "2025-01-01..2025-01-04", max_runs=3)
+    work = make_backfill(story, "2025-01-01..2025-01-04", max_runs=3)
     first = work.plan(story.context(invocation="i")).runs[0]
     story.fail("a", story.claim(first), fenced=False)
     work.record_result(first, RunResult(first.request, run="r", status="failed", seconds=1.0))

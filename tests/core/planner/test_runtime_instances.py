@@ -28,7 +28,7 @@ from tests.depth import histories
 RUNTIME = {"customer": "runtime"}
 
 
-def told(story: Story, name: str, *, adds: tuple[str, ...] = (), removes: tuple[str, ...] = ()) -> int:
+def announce_customers(story: Story, name: str, *, adds: tuple[str, ...] = (), removes: tuple[str, ...] = ()) -> int:
     return story.add(SegmentEntry(name, "customer", adds, removes))
 
 
@@ -64,7 +64,7 @@ class TestKnown:
 
     def test_a_removed_one_gets_none(self, story):
         story.observed("s", "2025-01-02,a", "2025-01-02,b")
-        told(story, "s", removes=("b",))
+        announce_customers(story, "s", removes=("b",))
         assert keys(story, story.plan().runs) == ["2025-01-02,a"]
 
     def test_by_a_timetable_each_gets_its_interval(self):
@@ -110,7 +110,7 @@ class TestOfNoneKnown:
         runs = story.plan(select=["model"]).runs
         assert keys(story, runs) == ["2025-01-02,*", "2025-01-03,*"]
         token = story.claim(runs[0])
-        told(story, "model", adds=("x",))
+        announce_customers(story, "model", adds=("x",))
         found = story.plan(select=["model"])
         assert keys(story, found.runs) == ["2025-01-01,x", "2025-01-03,x"]
         assert found.waiting[0].reason == f"running: model-{token} since 2025-01-01T00:00Z by test"
@@ -124,7 +124,7 @@ class TestOfNoneKnown:
 
     def test_nothing_came_out_for_the_key_that_was_added(self, story):
         token = story.claim(story.plan().runs[0])
-        told(story, "model", adds=("x",))
+        announce_customers(story, "model", adds=("x",))
         self.came_out(story, token)
         assert keys(story, story.plan(select=["model"]).runs)[0] == "2025-01-01,x"
         dataset = story.state.dataset("model")
@@ -133,7 +133,7 @@ class TestOfNoneKnown:
 
     def test_what_came_while_it_ran_makes_all_that_came_out_stale(self, story):
         token = story.claim(story.plan().runs[0])
-        told(story, "model", adds=("x",))
+        announce_customers(story, "model", adds=("x",))
         story.observed("s", "2025-01-01")
         self.came_out(story, token, "a", "x")
         assert keys(story, story.plan(select=["model"]).runs)[:2] == ["2025-01-01,a", "2025-01-01,x"]
@@ -141,7 +141,7 @@ class TestOfNoneKnown:
     def test_by_its_driver_left_behind_it_is_taken_over_by_a_key_of_it(self, story):
         self.came_out(story, story.claim(story.plan().runs[0]))
         token = story.claim(story.plan(select=["model"]).runs[0])
-        told(story, "model", adds=("x", "y"))
+        announce_customers(story, "model", adds=("x", "y"))
         runs = story.plan(select=["model"], gone_claims=[token]).runs
         taking = [run for run in runs if run.recovers]
         assert (keys(story, tuple(taking)), taking[0].recovers) == (["2025-01-02,x"], (f"model-{token}",))
@@ -154,7 +154,7 @@ def test_beside_listed_segments_what_came_meanwhile_is_not_lost_either():
     story = Story(project(source("s", segments=listed), model), now="2025-01-04T01:00")
     story.observed("s", "2025-01-01,de")
     token = story.claim(story.plan().runs[0])
-    told(story, "model", adds=("x",))
+    announce_customers(story, "model", adds=("x",))
     story.observed("s", "2025-01-01,de")
     link = story.state.assets["model"].claim_state(token)
     partitions = (
@@ -171,11 +171,11 @@ def test_without_its_last_key_a_computed_day_still_feeds_its_readers(outlets):
     models = multi(model, *outlets) if outlets else [model]
     total = asset("total", models[-1].name, "other")
     story = Story(project(source("s"), source("other"), *models, total), now="2025-01-02T01:00")
-    told(story, "model", adds=("a",))
+    announce_customers(story, "model", adds=("a",))
     story.observed("s", "2025-01-01")
     story.observed("other", "2025-01-01")
     story.run_all()
-    told(story, "model", removes=("a",))
+    announce_customers(story, "model", removes=("a",))
     story.observed("other", "2025-01-01")
     assert story.due() == {"total": ["2025-01-01"]}
 
@@ -275,7 +275,7 @@ class History:
             if not self.live and self.partitioning.has_whole:
                 return  # else hardly any history has a run of all
             key = self.random.choice("abcd")
-            told(self.story, "model", **{f"{what}s": (key,)})
+            announce_customers(self.story, "model", **{f"{what}s": (key,)})
         elif what == "claim":
             if runs := self.plan():
                 self.claim(self.random.choice(runs))

@@ -39,7 +39,7 @@ def alone():
     )
 
 
-def told(story, name, *, adds=(), removes=()):
+def announce_customers(story, name, *, adds=(), removes=()):
     return story.add(SegmentEntry(name, "customer", tuple(adds), tuple(removes)))
 
 
@@ -93,7 +93,7 @@ class TestSources:
 
     def test_one_that_was_added_waits_for_its_data(self, story):
         story.observed("readings", "a")
-        told(story, "readings", adds=["b"])
+        announce_customers(story, "readings", adds=["b"])
         assert known(story, "model") == ("a", "b")
         assert story.due() == {"model": ["a"]}
 
@@ -102,7 +102,7 @@ class TestRemoved:
     def test_it_is_not_wanted_any_more_and_the_plan_says_so(self, story):
         story.observed("readings", "a", "b")
         story.run_all()
-        told(story, "readings", removes=["b"])
+        announce_customers(story, "readings", removes=["b"])
         plan = story.plan()
         assert plan.runs == ()
         (note,) = plan.notes
@@ -112,34 +112,34 @@ class TestRemoved:
     def test_it_stays_removed_whatever_comes(self, story):
         story.observed("readings", "a", "b")
         story.run_all()
-        told(story, "readings", removes=["b"])
+        announce_customers(story, "readings", removes=["b"])
         story.observed("readings", "a", "b")
         assert story.due() == {"model": ["a"]}
 
     def test_added_again_it_is_computed_anew(self, story):
         story.observed("readings", "a", "b")
         story.run_all()
-        told(story, "readings", removes=["b"])
-        told(story, "readings", adds=["b"])
+        announce_customers(story, "readings", removes=["b"])
+        announce_customers(story, "readings", adds=["b"])
         assert story.due() == {"model": ["b"]}
         assert story.plan().notes == ()
 
     def test_of_a_consumer_alone_its_inlet_knows_it_still(self, story):
         story.observed("readings", "a", "b")
-        told(story, "model", removes=["b"])
+        announce_customers(story, "model", removes=["b"])
         assert (known(story, "readings"), known(story, "model")) == (("a", "b"), ("a",))
         assert story.due() == {"model": ["a"]}
 
     def test_one_that_was_never_computed_leaves_nothing(self, story):
         story.observed("readings", "a", "b")
-        told(story, "readings", removes=["b"])
+        announce_customers(story, "readings", removes=["b"])
         assert (story.due(), story.plan().notes) == ({"model": ["a"]}, ())
 
     def test_a_failure_of_it_is_forgotten(self, story):
         story.observed("readings", "a", "b")
         (run, *_) = story.plan().runs
         story.fail("model", story.claim(run))
-        told(story, "readings", removes=["b"])
+        announce_customers(story, "readings", removes=["b"])
         assert story.due() == {"model": ["a"]}
 
 
@@ -160,21 +160,21 @@ class TestOfNoneKnown:
         alone.observed("raw")
         came_out(alone, "model")
         assert alone.due() == {}
-        told(alone, "model", adds=["x"])
+        announce_customers(alone, "model", adds=["x"])
         assert alone.due() == {"model": ["x"]}
 
     def test_one_that_is_added_later_is_computed_alone(self, alone):
         alone.observed("raw")
         came_out(alone, "model", "x")
         alone.run_all()
-        told(alone, "model", adds=["z"])
+        announce_customers(alone, "model", adds=["z"])
         assert alone.due() == {"model": ["z"]}
 
     def test_once_the_last_is_removed_the_next_cause_discovers_again(self):
         story = discovering()
         story.observed("raw")
         came_out(story, "model", "x")
-        told(story, "model", removes=["x"])
+        announce_customers(story, "model", removes=["x"])
         assert (known(story, "model"), story.due()) == ((WHOLE,), {})
         story.observed("raw")
         assert story.due() == {"model": ["*"]}
@@ -187,15 +187,15 @@ class TestOfNoneKnown:
         story = discovering()
         story.observed("raw")
         came_out(story, "model", "x")
-        told(story, "model", removes=["x"])
-        told(story, "model", adds=["x"])
+        announce_customers(story, "model", removes=["x"])
+        announce_customers(story, "model", adds=["x"])
         assert (known(story, "model"), story.due()) == (("x",), {"model": ["x"]})
 
     def test_once_the_last_is_removed_the_next_tick_discovers_again(self):
         made = asset("model", by=None, segments=RUNTIME, schedule=timed("@daily"), strategy=SegmentBatches())
         story = Story(project(made), now="2025-01-02")
         came_out(story, "model", "x")
-        told(story, "model", removes=["x"])
+        announce_customers(story, "model", removes=["x"])
         assert story.due() == {}
         story.now = "2025-01-03"
         assert story.due() == {"model": ["*"]}
@@ -204,7 +204,7 @@ class TestOfNoneKnown:
         story = Story(project(source("days"), asset("model", "days", segments=RUNTIME)), now="2025-01-04")
         story.observed("days", "2025-01-01..2025-01-02")
         came_out(story, "model", "x")
-        told(story, "model", removes=["x"])
+        announce_customers(story, "model", removes=["x"])
         assert story.due() == {}
         story.observed("days", "2025-01-02..2025-01-03")
         assert story.due() == {"model": ["2025-01-02..2025-01-03,*"]}
@@ -213,7 +213,7 @@ class TestOfNoneKnown:
         story = Story(project(source("days"), asset("model", "days", segments=RUNTIME)), now="2025-01-04")
         story.observed("days", "2025-01-01..2025-01-02")
         came_out(story, "model", "x")
-        told(story, "model", removes=["x"])
+        announce_customers(story, "model", removes=["x"])
         story.observed("days", "2025-01-03")
         came_out(story, "model", "y")
         assert story.due() == {"model": ["2025-01-01..2025-01-02,y"]}
@@ -222,7 +222,7 @@ class TestOfNoneKnown:
         alone.observed("raw")
         (run,) = alone.plan().runs
         claim = alone.claim(run)
-        told(alone, "model", adds=["z"])
+        announce_customers(alone, "model", adds=["z"])
         succeed(alone, run, claim, "x")
         assert known(alone, "model") == ("x", "z")
         assert alone.due()["model"] == ["z"]
@@ -277,7 +277,7 @@ class TestConsumers:
         story.observed("sales", "2025-01-02,a")
         assert story.due() == {}
         assert story.waits("total")[0].startswith("waits for sales: 1 of 2 partitions, missing 2025-01-02,b")
-        told(story, "sales", removes=["b"])
+        announce_customers(story, "sales", removes=["b"])
         assert story.due() == {"total": ["2025-01-02"]}
 
     def test_days_of_customers(self):
@@ -301,7 +301,7 @@ class TestSpecs:
     def test_what_is_known_stays_when_the_files_change(self, story):
         story.observed("readings", "a", "b")
         story.run_all()
-        told(story, "readings", removes=["b"])
+        announce_customers(story, "readings", removes=["b"])
         story.change(
             *[replace(each, inlets={}) if each.name == "top" else each for each in story.project.assets.values()]
         )
@@ -337,7 +337,7 @@ class TestSpecs:
 def test_it_folds_alike_at_once_and_one_by_one(story):
     story.observed("readings", "a", "b")
     story.run_all()
-    told(story, "readings", removes=["b"], adds=["c"])
+    announce_customers(story, "readings", removes=["b"], adds=["c"])
     story.observed("readings", "d")
     assert decode(encode(story.state), journal_id="journal") == story.state
     assert fold(State("journal"), story.entries, commit=story.state.commit) == story.state

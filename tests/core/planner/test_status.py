@@ -11,19 +11,19 @@ def next_at(story: Story) -> int | None:
     return asset_status(story.context(), story.project.assets["r"]).next_at
 
 
-def told(schedule: str | Schedule, now: str = "2025-02-01T05:00", **more: object) -> Story:
+def make_story(schedule: str | Schedule, now: str = "2025-02-01T05:00", **more: object) -> Story:
     return Story(project(source("a", by=None), asset("r", by=None, schedule=schedule, **more)), now=now)
 
 
 def test_a_timetable_is_due_until_it_ran():
-    story = told(Schedule(clock("@daily"), text="@daily"))
+    story = make_story(Schedule(clock("@daily"), text="@daily"))
     assert next_at(story) == at("2025-02-01")
     story.run("r")
     assert next_at(story) == at("2025-02-02")
 
 
 def test_a_paused_asset_runs_at_no_time():
-    assert next_at(told(Schedule(clock("@daily"), text="@daily"), paused=True)) is None
+    assert next_at(make_story(Schedule(clock("@daily"), text="@daily"), paused=True)) is None
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_paused_asset_runs_at_no_time():
     ],
 )
 def test_a_condition_runs_by_itself_where_a_time_is_enough(schedule, before, after):
-    story = told(schedule)
+    story = make_story(schedule)
     assert next_at(story) == (before and at(before))
     story.observed("a")
     story.run("r")

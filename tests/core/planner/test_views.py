@@ -41,7 +41,7 @@ def story(*assets: AssetSpec) -> Story:
     return Story(project(source("raw", by=None, views=views), source("rates", by=None), *assets), now="2025-02-01")
 
 
-def told(found: Story, *keys: str, removed: str | None = None, whole: bool = True) -> int:
+def observe_source(found: Story, *keys: str, removed: str | None = None, whole: bool = True) -> int:
     """A look at the source found these days changed, and that one gone."""
     changed, gone = days(*keys), days(removed) if removed else NOTHING
     views = {}
@@ -54,16 +54,16 @@ def told(found: Story, *keys: str, removed: str | None = None, whole: bool = Tru
 def test_a_late_file_makes_its_days_stale_and_no_other():
     found = story(asset("daily", by_values("day")), asset("weekly", by_values("week"), by="week"))
     assert found.waits("daily") == ["waits for the first partition of raw"]
-    told(found, "2025-01-07", "2025-01-09")
+    observe_source(found, "2025-01-07", "2025-01-09")
     assert found.due() == {"daily": ["2025-01-07", "2025-01-09"], "weekly": ["2025-W02"]}
     found.run_all()
-    told(found, "2025-01-08", "2025-01-20")
+    observe_source(found, "2025-01-08", "2025-01-20")
     assert found.due() == {"daily": ["2025-01-08", "2025-01-20"], "weekly": ["2025-W02", "2025-W04"]}
     runs = {run.asset: run for run in found.plan().runs}
     assert runs["daily"].reason == "2 partitions missing"
     assert runs["weekly"].request.pins["raw"].parts == VIEWS["week"].parse("2025-W02") | VIEWS["week"].parse("2025-W04")
     found.run_all()
-    told(found, removed="2025-01-09")
+    observe_source(found, removed="2025-01-09")
     assert found.due() == {"daily": ["2025-01-09"], "weekly": ["2025-W02"]}
     assert [run.reason for run in found.plan().runs] == ["1 stale: raw changed"] * 2
     assert found.context().answered_events(
@@ -73,18 +73,18 @@ def test_a_late_file_makes_its_days_stale_and_no_other():
 
 def test_what_comes_after_an_update_of_the_source_is_everything():
     found = story(asset("daily", by_values("day")), asset("sums", "daily"))
-    told(found, "2025-01-07")
+    observe_source(found, "2025-01-07")
     assert recomputed_by_update(found.context(), {"raw": EVERYTHING}) == {"daily": EVERYTHING, "sums": EVERYTHING}
 
 
 def test_a_condition_that_names_the_source_hears_of_its_values():
     found = story(asset("daily", by_values("day"), InletSpec("rates", "", None), schedule="raw & rates"))
-    told(found, "2025-01-07", "2025-01-08")
+    observe_source(found, "2025-01-07", "2025-01-08")
     assert found.due() == {}
     found.event("x-rates")
     assert found.due() == {"daily": ["2025-01-07..2025-01-08"]}
     found.run_all()
-    told(found, "2025-01-08")
+    observe_source(found, "2025-01-08")
     assert found.due() == {}
     found.event("x-rates")
     assert found.due() == {"daily": ["2025-01-08"]}
@@ -92,15 +92,15 @@ def test_a_condition_that_names_the_source_hears_of_its_values():
 
 def test_values_that_make_nothing_stale_still_tell_what_is_wanted():
     found = story(asset("daily", by_values("day", on_update="ignore"), schedule="raw"))
-    told(found, "2025-01-07")
+    observe_source(found, "2025-01-07")
     found.run_all()
-    told(found, "2025-01-07", "2025-01-08")
+    observe_source(found, "2025-01-07", "2025-01-08")
     assert found.due() == {"daily": ["2025-01-08"]}
 
 
 def test_lineage_goes_back_to_the_look_that_told_of_the_rows():
     found = story(asset("daily", by_values("day")), asset("sums", "daily"))
-    seq = told(found, "2025-01-07", "2025-01-09")
+    seq = observe_source(found, "2025-01-07", "2025-01-09")
     found.run_all()
     past = list(reversed(found.entries))
     traced = trace_lineage(

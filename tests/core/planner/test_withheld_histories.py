@@ -31,7 +31,7 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange
 from sparkassets.core.validations import RuleVerdict
 from sparkassets.errors import InputError
-from tests.core.planner.test_products import History, Partition, inside, made, partitions_of
+from tests.core.planner.test_products import History, Partition, inside, partitions_of, set_of
 from tests.depth import histories
 
 ASSETS = ("one", "two", "three")
@@ -97,7 +97,7 @@ class Withholding(History):
         resting = inside(spec.partitioning, find_withheld(context, spec, context.state_of(spec)).resting)
         if resting:
             some = self.random.sample(resting, self.random.randint(1, len(resting)))
-            partitions = PartitionSet.union(made(spec.partitioning, each) for each in some)
+            partitions = PartitionSet.union(set_of(spec.partitioning, each) for each in some)
             with suppress(InputError):  # of what runs
                 self.story.add(*build_mark_entries(context, MarkRequest(spec, partitions, "accept", "why", "ann")))
             for partition in some:
@@ -110,7 +110,7 @@ class Withholding(History):
         there = PartitionSet.union([state.coverage, *(each.partitions for each in state.withheld)])
         if some := inside(spec.partitioning, there):
             partition = self.random.choice(some)
-            partitions = made(spec.partitioning, partition)
+            partitions = set_of(spec.partitioning, partition)
             self.story.add(BackfillEntry(name, partitions, partitions))
             self.extra[name, partition] += 1
 
@@ -129,7 +129,9 @@ class Withholding(History):
                 mapped = context.dependency(spec, inlet)
                 holds_up = any if inlet.require.kind == "all" and mapped.is_mapped and not mapped.is_open else all
                 for partition in inside(spec.partitioning, run.partitions):
-                    needs = [resting.covers(made(up.partitioning, each)) for each in self.needed(spec, name, partition)]
+                    needs = [
+                        resting.covers(set_of(up.partitioning, each)) for each in self.needed(spec, name, partition)
+                    ]
                     assert not needs or not holds_up(needs), "computed too soon"
         token = super().claim(run)
         self.read[token] = {name: dict(partitions) for name, partitions in self.contents.items()}
@@ -142,12 +144,12 @@ class Withholding(History):
             self.tried[run.asset, partition] += 1
             made_of = self.digest(spec, partition, contents)
             is_bad = self.is_bad(run.asset, partition, made_of, run.request.definition)
-            if is_bad and not accepted.covers(made(spec.partitioning, partition)):
+            if is_bad and not accepted.covers(set_of(spec.partitioning, partition)):
                 bad.append(partition)
             else:
                 good.append(partition)
                 self.contents[run.asset][partition] = made_of
-        withheld = PartitionSet.union(made(spec.partitioning, partition) for partition in bad)
+        withheld = PartitionSet.union(set_of(spec.partitioning, partition) for partition in bad)
         verdicts = (RuleVerdict("rule", "fail", "withheld", withheld, 9, 1),) if bad else ()
         self.story.succeed(run.asset, claim, withheld=withheld, verdicts=verdicts)
         self.touch(run.asset, good)
@@ -203,14 +205,14 @@ def test_in_the_end_all_but_what_is_withheld_is_as_a_full_recomputation_has_it(r
             for partition in inside(spec.partitioning, parts)
         }
         for partition in partitions_of(spec.partitioning):
-            rests = resting.covers(made(spec.partitioning, partition))
+            rests = resting.covers(set_of(spec.partitioning, partition))
             needs = {inlet: history.needed(spec, inlet, partition) for inlet in spec.inlets}
             causes = {inlet: some for inlet, some in needs.items() if spec.inlets[inlet].on_update == "rerun"}
             behind = any(each in waits[inlet] for inlet, some in causes.items() for each in some)
             made_of = history.digest(spec, partition, history.contents)
             is_bad = history.is_bad(name, partition, made_of, history.rules[name])
             there = partition in history.contents[name]
-            assert state.coverage.covers(made(spec.partitioning, partition)) == there
+            assert state.coverage.covers(set_of(spec.partitioning, partition)) == there
             assert (status.get(partition) == "withheld") == rests
             most = max(1, history.asked[name, partition]) + history.extra[name, partition]
             assert history.tried[name, partition] <= most, f"{name} {partition} is tried too often"

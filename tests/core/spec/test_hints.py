@@ -9,7 +9,7 @@ from tests.core.spec.in_memory import errors
 DAILY = "asset: s\nsource: delta\npath: s\npartition: {by: day, column: day}\n"
 
 
-def told(text: str) -> str:
+def errors_of(text: str) -> str:
     return errors({"a.yml": f"asset: a\n{text}\n", "a.sql": "SELECT * FROM {{ inlets.s }}", "s.yml": DAILY})
 
 
@@ -105,7 +105,7 @@ def told(text: str) -> str:
     ],
 )
 def test_a_slip_is_one_problem(text, message, hint):
-    lines = told(text).splitlines()
+    lines = errors_of(text).splitlines()
     assert lines[0] == message
     assert lines[3:] == ([f"  hint: {hint}"] if hint else [])
 
@@ -156,7 +156,7 @@ def test_a_segment_may_hold_what_looks_like_a_column():
 
 
 def test_keys_that_lack_their_indentation_belong_to_the_empty_key_above():
-    said = told("partition:\nby: day\ncolumn: day\nretries: 2\nstrategy:\nlookback: 2d")
+    said = errors_of("partition:\nby: day\ncolumn: day\nretries: 2\nstrategy:\nlookback: 2d")
     for place in ("a.yml:3:1: unknown key 'by'", "a.yml:4:1: unknown key 'column'"):
         assert f"{place} in asset 'a'" in said
     assert said.count("hint: indent it: it belongs to 'partition'") == 2
@@ -166,6 +166,6 @@ def test_keys_that_lack_their_indentation_belong_to_the_empty_key_above():
 
 
 def test_segments_and_schedules_are_told_so_too():
-    assert "indent it: it belongs to 'partition'" in told("partition:\nsegments: [de]\ncolumn: region")
-    assert "indent it: it belongs to 'schedule'" in told("schedule:\ncron: 0 6 * * *")
-    assert "indent it" not in told("partition: none\nby: day")
+    assert "indent it: it belongs to 'partition'" in errors_of("partition:\nsegments: [de]\ncolumn: region")
+    assert "indent it: it belongs to 'schedule'" in errors_of("schedule:\ncron: 0 6 * * *")
+    assert "indent it" not in errors_of("partition: none\nby: day")

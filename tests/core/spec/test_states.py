@@ -13,7 +13,7 @@ from tests.core.spec.in_memory import compiled, errors
 SOURCE = {"a.yml": "asset: a\nsource: true\n"}
 
 
-def told(state):
+def state_place(state):
     """Where the state is, and whether a session keeps it."""
     spec = compiled({"project.yml": f"project: p\nstate: {state}\n", **SOURCE})
     return spec.state, spec.state_by_spark
@@ -35,11 +35,11 @@ def refused(state, **files):
     ],
 )
 def test_where_it_is(state, expected):
-    assert told(state) == expected
+    assert state_place(state) == expected
 
 
 def test_a_path_in_a_map_is_that_of_the_text():
-    assert told("{path: st}") == told("st")
+    assert state_place("{path: st}") == state_place("st")
 
 
 @pytest.mark.parametrize(

@@ -28,13 +28,13 @@ def accepted(event):
     """The event as it is sent, once everybody has accepted it."""
     sent = json.loads(Serde.to_json(to_client_event(event)))
     assert sent == json.loads(json.dumps(event)), "the client sends something else"
-    made(classes()["https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"], sent, "event")
+    make_instance(classes()["https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"], sent, "event")
     if validator() is not None:
         validator()(sent)
     return sent
 
 
-def made(kind, value, place):
+def make_instance(kind, value, place):
     """An instance of the client's class, of a plain value."""
     hints, fields = hints_of(kind), {each.alias: each for each in attr.fields(kind)}
     fields |= {each.name: each for each in attr.fields(kind)}
@@ -65,7 +65,7 @@ def checked(hint, value, place):
         return value
     if isinstance(hint, type) and attr.has(hint):
         assert isinstance(value, dict), f"{place}: {value!r}"
-        return made(hint, value, place)
+        return make_instance(hint, value, place)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return hint(value)
     hint = (int, float) if hint is float else hint
@@ -80,7 +80,7 @@ def facet_of(hint, value, place):
         return checked(hint, value, place)
     kind = classes()[value["_schemaURL"]]
     assert issubclass(kind, hint), f"{place}: {kind.__name__} is no {hint.__name__}"
-    return made(kind, value, place)
+    return make_instance(kind, value, place)
 
 
 def one_of(kinds, value, place):

@@ -23,7 +23,7 @@ def numbered(entry, seq):
     return NumberedEntry(entry, seq, NOW, "d")
 
 
-def told(entry, *, before, after):
+def events_of(entry, *, before, after):
     found = run_events(
         [numbered(entry, 9)], before=before.assets, after=after.assets, builder=FacetBuilder(MADE, "prod")
     )
@@ -57,7 +57,7 @@ def failure(cause, *, fenced=True):
 def test_what_was_not_tried_is_aborted_and_what_was_has_failed(cause, kind):
     before, _ = claimed()
     after = fold_of(failure(cause))
-    (event,) = told(failure(cause), before=before, after=after)
+    (event,) = events_of(failure(cause), before=before, after=after)
     assert (event["eventType"], event["run"]["facets"]["errorMessage"]["message"]) == (kind, "no such day\nlook there")
     assert event["run"]["facets"]["nominalTime"]["nominalStartTime"] == "2025-01-05T00:00:00Z"
 
@@ -65,12 +65,14 @@ def test_what_was_not_tried_is_aborted_and_what_was_has_failed(cause, kind):
 def test_what_may_still_land_has_no_end_yet():
     before, _ = claimed()
     after = fold_of(failure("error", fenced=False))
-    assert [each["eventType"] for each in told(failure("error", fenced=False), before=before, after=after)] == ["OTHER"]
+    assert [each["eventType"] for each in events_of(failure("error", fenced=False), before=before, after=after)] == [
+        "OTHER"
+    ]
 
 
 def test_a_renewal_says_that_its_runs_go_on():
     state, token = claimed()
-    (event,) = told(RenewEntry([("a", token), ("gone", 77)]), before=state, after=state)
+    (event,) = events_of(RenewEntry([("a", token), ("gone", 77)]), before=state, after=state)
     assert (event["eventType"], event["inputs"], event["outputs"]) == ("RUNNING", [], [])
 
 
