@@ -127,8 +127,8 @@ class CommitInspector(ABC):
             commit = self.find_commit(version)
             if commit is None:
                 return None
-            if self.is_own(commit) and (marker := _read_run_metadata(commit)).get("kind") == "data":
-                return dict(marker.get("measures", {}).get("watermarks", {}))
+            if self.is_own(commit) and (stamp := _read_run_metadata(commit)).get("kind") == "data":
+                return dict(stamp.get("measures", {}).get("watermarks", {}))
             version -= 1
         return {}
 
@@ -271,27 +271,27 @@ def check_unrecorded(asset: AssetSpec, commit: Mapping[str, Any], *, chain: Unre
         UnknownRunError: The commit is of a run of this journal that is not claimed.
         SourceError: It is of the asset by another journal, the asset appends, and no person has marked what is there.
     """
-    marker, version = parse_run_metadata(commit), commit["version"]
-    if marker.get("kind") != "data":
+    stamp, version = parse_run_metadata(commit), commit["version"]
+    if stamp.get("kind") != "data":
         return
-    journal, _, name = asset_app(str(marker.get("app"))).partition("/")
+    journal, _, name = asset_app(str(stamp.get("app"))).partition("/")
     own_journal, _, own_name = chain.app.partition("/")
     if (journal, name) == (own_journal, own_name):
-        refuse_unknown(marker, version, claimed=chain.claimed, place=place)
+        refuse_unknown(stamp, version, claimed=chain.claimed, place=place)
     elif name == own_name and asset.appends and not chain.is_marked:
         message = (
             f"{own_name} appended to its table {place} under another state (version {version}, run "
-            f"{marker.get('run')}); a run would duplicate these rows"
+            f"{stamp.get('run')}); a run would duplicate these rows"
         )
         hint = f"restore that state, mark the rows in the table (mark {own_name} --done), or use a new table"
         raise SourceError(message, hint=hint)
 
 
-def refuse_unknown(marker: Mapping[str, Any], version: int, *, claimed: Collection[str], place: str) -> None:
+def refuse_unknown(stamp: Mapping[str, Any], version: int, *, claimed: Collection[str], place: str) -> None:
     """Refuses a commit of a run of the asset that is not claimed.
 
     Args:
-        marker: The commit's marker.
+        stamp: The commit's stamp.
         version: Of the table.
         claimed: Runs that are claimed and not recorded.
         place: Where the table is.
@@ -299,18 +299,18 @@ def refuse_unknown(marker: Mapping[str, Any], version: int, *, claimed: Collecti
     Raises:
         UnknownRunError: It is one.
     """
-    run, token = marker.get("run"), marker.get("epoch")
+    run, token = stamp.get("run"), stamp.get("epoch")
     if isinstance(run, str) and isinstance(token, int) and run not in claimed:
         raise UnknownRunError(f"version {version} of its table {place} is by {run}", run=run, token=token)
 
 
 def parse_run_metadata(info: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The marker of a run's commit, from its ``commitInfo``; empty for other commits."""
+    """The stamp of a run's commit, from its ``commitInfo``; empty for other commits."""
     return _parse_json_object(str(info.get("userMetadata") or ""))
 
 
 def _read_run_metadata(commit: LogCommit) -> Mapping[str, Any]:
-    """The marker of a run's commit."""
+    """The stamp of a run's commit."""
     return _parse_json_object(commit.user_metadata)
 
 

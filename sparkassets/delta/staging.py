@@ -295,7 +295,7 @@ class IterationRows:
         schema: The schema as Delta's JSON.
         layout: The columns that its folders are named by.
         rows: The number of rows, as far as statistics say.
-        run_metadata: The marker of the commit that published it.
+        run_metadata: The stamp of the commit that published it.
     """
 
     schema: Mapping[str, Any]
@@ -357,11 +357,11 @@ def iteration_rows(table: str, name: str) -> IterationRows | None:
     try:
         actions: list[dict[str, Any]] = [json.loads(line) for line in content.splitlines() if line.strip()]
         (metadata,) = (each["metaData"] for each in actions if "metaData" in each)
-        marker = next(json.loads(each["commitInfo"]["userMetadata"]) for each in actions if "commitInfo" in each)
+        stamp = next(json.loads(each["commitInfo"]["userMetadata"]) for each in actions if "commitInfo" in each)
         adds = tuple(each["add"] for each in actions if "add" in each)
         rows = sum(json.loads(each["stats"] or "{}").get("numRecords", 0) for each in adds)
         schema = json.loads(metadata["schemaString"])
-        return IterationRows(schema, tuple(metadata["partitionColumns"]), rows, marker, folder, adds)
+        return IterationRows(schema, tuple(metadata["partitionColumns"]), rows, stamp, folder, adds)
     except (ValueError, KeyError, TypeError, StopIteration) as error:
         raise SourceError(f"the log of the iteration at '{path}' is damaged: {error}") from error
 

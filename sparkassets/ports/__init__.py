@@ -15,7 +15,7 @@ from sparkassets.ports.journal import (
 )
 from sparkassets.ports.runs import (
     CommitKind,
-    CommitMarker,
+    CommitStamp,
     DataCommit,
     EngineLostError,
     FenceConflictError,
@@ -49,7 +49,7 @@ __all__ = [
     "ChangeFeeds",
     "Clock",
     "CommitKind",
-    "CommitMarker",
+    "CommitStamp",
     "DataCommit",
     "Engine",
     "EngineLostError",

@@ -1,4 +1,4 @@
-"""One run on its way: its order, the markers of its commits, the commits that are found, and its errors."""
+"""One run on its way: its order, the stamps of its commits, the commits that are found, and its errors."""
 
 from __future__ import annotations
 
@@ -207,8 +207,8 @@ class MeasuredRun:
 
 
 @frozen
-class CommitMarker(MeasuredRun):
-    """The marker in a target's commit, by which it is recognised.
+class CommitStamp(MeasuredRun):
+    """The stamp in a target's commit, by which it is recognised.
 
     Attributes:
         version: ``txnVersion``: 2·token for a fence, 2·token + 1 for data or one's own fence.
@@ -224,11 +224,11 @@ class CommitMarker(MeasuredRun):
     partitions: tuple[str, ...] = ()
     measures: Mapping[str, Any] = field(default_factory=dict)
 
-    def with_unchanged(self, parts: PartitionSet, *, rows: int) -> CommitMarker:
+    def with_unchanged(self, parts: PartitionSet, *, rows: int) -> CommitStamp:
         """The same for a run whose partitions ``parts`` came out unchanged; ``rows`` were not rewritten."""
         return replace(self, measures={**self.measures, "unchanged": encode_partitions(parts), "same_rows": rows})
 
-    def with_judgement(self, judgement: RunJudgement, order: RunOrder) -> CommitMarker:
+    def with_judgement(self, judgement: RunJudgement, order: RunOrder) -> CommitStamp:
         """The same with the judgement of the run; if it withholds something, watermarks do not move.
 
         A run that publishes nothing announces nothing, either.

@@ -10,7 +10,7 @@ from sparkassets.core.run_costs import InletVolume
 from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import RunJudgement
-from sparkassets.ports.runs import CommitMarker, DataCommit, RunOrder
+from sparkassets.ports.runs import CommitStamp, DataCommit, RunOrder
 from sparkassets.processes import Process
 
 
@@ -69,29 +69,29 @@ class Target(Protocol):
             HistoryGoneError: The history is too short, or the table was restored: ask a person.
         """
 
-    def fence(self, computation: RunComputation | None, *, marker: CommitMarker) -> None:
-        """Commits no rows, marked; creates a missing table with the computation's schema.
+    def fence(self, computation: RunComputation | None, *, stamp: CommitStamp) -> None:
+        """Commits no rows, stamped; creates a missing table with the computation's schema.
 
         Raises:
             FenceConflictError: Another writer committed under the same application id meanwhile: look again.
             TargetMissingError: There is no table, and no computation to take its schema from.
         """
 
-    def prepare(self, computation: RunComputation, *, marker: CommitMarker) -> RunJudgement | None:
+    def prepare(self, computation: RunComputation, *, stamp: CommitStamp) -> RunJudgement | None:
         """Computes, checks and judges what `write` will commit, as far as possible; publishes nothing yet.
 
         Called before the first commit of a run with rules, or with several tables: what fails here
-        fails before any commit is in. If the marker has a judgement, nothing is judged again. Returns the
+        fails before any commit is in. If the stamp has a judgement, nothing is judged again. Returns the
         judgement of the asset's rules; None without any.
 
         Raises:
             RunError: As `write` does.
         """
 
-    def write(self, computation: RunComputation, *, marker: CommitMarker) -> None:
-        """Makes exactly one marked commit of this outlet's rows; its return proves nothing: look.
+    def write(self, computation: RunComputation, *, stamp: CommitStamp) -> None:
+        """Makes exactly one stamped commit of this outlet's rows; its return proves nothing: look.
 
-        Partitions that the marker withholds are neither written nor removed. If these are all of the
+        Partitions that the stamp withholds are neither written nor removed. If these are all of the
         run's, it commits without rows.
         """
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from sparkassets.core.validations import RunJudgement
 from sparkassets.ports import (
     CommitKind,
-    CommitMarker,
+    CommitStamp,
     DataCommit,
     FenceConflictError,
     RunComputation,
@@ -22,7 +22,7 @@ class SupersededError(Exception):
     """A newer claim of the chain has taken over."""
 
 
-def make_marker(
+def make_stamp(
     order: RunOrder,
     version: int,
     kind: CommitKind,
@@ -30,9 +30,9 @@ def make_marker(
     token: int,
     computation: RunComputation | None = None,
     attempt: int = 0,
-) -> CommitMarker:
-    """The marker of one commit; ``token`` is that of the claim under which it is written, not of the order."""
-    return CommitMarker(
+) -> CommitStamp:
+    """The stamp of one commit; ``token`` is that of the claim under which it is written, not of the order."""
+    return CommitStamp(
         app_id=order.app_id,
         version=version,
         token=token,
@@ -95,25 +95,25 @@ class ClaimedTargets:
         Raises:
             SupersededError: A newer claim has fenced this one.
         """
-        marker = make_marker(self._order, version, "fence", token=self._order.token)
+        stamp = make_stamp(self._order, version, "fence", token=self._order.token)
         for target in self.targets:
             is_fenced = False
             while not is_fenced:
                 self._check_superseded()
-                is_fenced = self._fence_once(target, marker)
+                is_fenced = self._fence_once(target, stamp)
 
-    def _fence_once(self, target: Target, marker: CommitMarker) -> bool:
+    def _fence_once(self, target: Target, stamp: CommitStamp) -> bool:
         """Whether the target is seen to be fenced; if not, look again.
 
         What a fence answers proves nothing, and its version is this claim's alone: a greater one is of a newer claim.
         """
         newest = target.transaction_version()
-        if newest is not None and newest >= marker.version:
-            if newest > marker.version == 2 * self._order.token:
+        if newest is not None and newest >= stamp.version:
+            if newest > stamp.version == 2 * self._order.token:
                 raise SupersededError
             return True
         try:
-            target.fence(self.computation, marker=marker)
+            target.fence(self.computation, stamp=stamp)
         except TargetMissingError:
             self.computation = self._compute_columns()
         except FenceConflictError:

@@ -28,7 +28,7 @@ from sparkassets.core.validations import RunJudgement
 from sparkassets.errors import RunError, RunSkipped, SparkAssetsError
 from sparkassets.frozen import replace
 from sparkassets.ports import (
-    CommitMarker,
+    CommitStamp,
     DataCommit,
     Engine,
     HistoryGoneError,
@@ -43,7 +43,7 @@ from sparkassets.runtime.attempt_threads import (
     AttemptThreads,
     AttemptTimedOutError,
 )
-from sparkassets.runtime.claimed_targets import ClaimedTargets, SupersededError, make_marker
+from sparkassets.runtime.claimed_targets import ClaimedTargets, SupersededError, make_stamp
 from sparkassets.runtime.file_pins import bad_partitions
 from sparkassets.runtime.outcomes import (
     CommittedRun,
@@ -134,7 +134,7 @@ class RunExecution:
         except HistoryGoneError as error:
             return FailedRun("error", error, fenced=False, attempts=self._attempts)
         except BaseException as error:  # noqa: BLE001  the run boundary: `sys.exit` in a run's code is a failure, too
-            return self._complete_outcome(self._fail_run(error))
+            return self._complete_outcome(self._conclude_failure(error))
 
     def _complete_outcome(self, outcome: Outcome) -> Outcome:
         """Adds to a committed run which partitions are unchanged and which unknown segments were written.
@@ -236,10 +236,10 @@ class RunExecution:
         What of a commit can fail for its rows is done for all outlets before the first.
         """
         order, token = self._computed_order, self._order.token
-        marker = make_marker(order, 2 * token + 1, "data", token=token, computation=computation, attempt=attempt)
+        stamp = make_stamp(order, 2 * token + 1, "data", token=token, computation=computation, attempt=attempt)
         missing = self._targets.missing
         if len(self._targets.targets) > 1 or order.has_rules:
-            marker = self._prepare(computation, marker)
+            stamp = self._prepare(computation, stamp)
         for index, target in enumerate(missing):
             if index and not missing[index - 1].find_commits([order.run]):
                 return
@@ -249,13 +249,13 @@ class RunExecution:
                 had_begun, self._has_begun_to_write = self._has_begun_to_write, True
                 self._targets.computation = computation
             try:
-                target.write(computation, marker=marker)
+                target.write(computation, stamp=stamp)
             except RunError as error:
                 self._has_begun_to_write = had_begun or not error.wrote_nothing
                 raise
 
-    def _prepare(self, computation: RunComputation, marker: CommitMarker) -> CommitMarker:
-        """Does what comes before the first commit; returns the marker with what is withheld, if the run is judged.
+    def _prepare(self, computation: RunComputation, stamp: CommitStamp) -> CommitStamp:
+        """Does what comes before the first commit; returns the stamp with what is withheld, if the run is judged.
 
         A partition that one outlet withholds is withheld in all. A commit that the run has in an outlet already
         carries the decision for all of them.
@@ -263,21 +263,21 @@ class RunExecution:
         self._has_staged = True
         order, decided = self._computed_order, self._targets.judgement
         if decided is not None:
-            marker = marker.with_judgement(decided, order)
+            stamp = stamp.with_judgement(decided, order)
         judgements = []
         outlets = zip(self._order.table_orders, self._targets.targets, self._targets.commits, strict=True)
         for outlet, target, commit in outlets:
-            judgement = target.prepare(computation, marker=marker) if commit is None else None
+            judgement = target.prepare(computation, stamp=stamp) if commit is None else None
             if judgement is not None:
                 judgements.append(judgement.with_outlet(outlet.asset.name) if self._order.outlets else judgement)
         if decided is not None or not judgements:
-            return marker
+            return stamp
         decided = reduce(RunJudgement.merge, judgements)
         if decided.withheld and order.is_atomic:
             decided = decided.with_withheld(order.partitions)
-        return marker.with_judgement(decided, order)
+        return stamp.with_judgement(decided, order)
 
-    def _fail_run(self, error: BaseException) -> Outcome:
+    def _conclude_failure(self, error: BaseException) -> Outcome:
         """Fences the run, then says how it failed: no write of it can land after its failure is recorded.
 
         Where no write was begun there is nothing to fence.
@@ -289,7 +289,7 @@ class RunExecution:
             if self._has_staged:
                 self._targets.remove_staged([run])
             return self._skip_outcome(error) or self._recovery.explain_incomplete(
-                self._failed_run(error, fenced=self._recovery.is_settled)
+                self._describe_failure(error, fenced=self._recovery.is_settled)
             )
         try:
             self._targets.fence(2 * self._order.token + 1)
@@ -298,13 +298,14 @@ class RunExecution:
         except SupersededError:
             return self._leave_to_newer()
         except BaseException:  # noqa: BLE001  a target is out of reach: the next claim has to fence
-            return self._failed_run(error, fenced=False)
+            return self._describe_failure(error, fenced=False)
         if committed is not None:
             return CommittedRun(committed, self._attempts)
-        failed = self._failed_run(error, fenced=self._targets.first_commit is None)
+        failed = self._describe_failure(error, fenced=self._targets.first_commit is None)
         return (self._skip_outcome(error) or failed) if failed.fenced else self._recovery.explain_incomplete(failed)
 
-    def _failed_run(self, error: BaseException, *, fenced: bool) -> FailedRun:
+    def _describe_failure(self, error: BaseException, *, fenced: bool) -> FailedRun:
+        """The outcome of a failure: its cause, how often the run may still be divided, and its bad partitions."""
         cause = self._failure_cause(error)
         return FailedRun(
             cause,

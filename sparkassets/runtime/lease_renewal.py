@@ -20,7 +20,7 @@ class LeaseRenewal:
         self._clock = invocation.clock
         self._renewed_at = 0.0
 
-    def mark_renewed(self) -> None:
+    def record_renewal(self) -> None:
         """Counts all leases as renewed now: there are no claims older than that."""
         self._renewed_at = self._clock.monotonic()
 
@@ -47,7 +47,7 @@ class LeaseRenewal:
             if elapsed < min(leases) * 2 / 3:
                 return  # there is time to try again
             raise
-        self.mark_renewed()
+        self.record_renewal()
         for claim in claims:
             if not _is_newest(self._ledger.state, claim):
                 self._active.by_token[claim[1]].execution.supersede()

@@ -22,7 +22,7 @@ from sparkassets.core.planner.due.redo_requests import open_request
 from sparkassets.core.planner.plan import AssetNote, Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planner import find_decision
 from sparkassets.core.planner.planning_context import PlanningContext
-from sparkassets.core.planner.run_slots import has_parallel_runs
+from sparkassets.core.planner.run_slots import allows_parallel_runs
 from sparkassets.core.planner.wording import plural
 from sparkassets.core.results import RunResult
 from sparkassets.core.spec.model import AssetSpec
@@ -146,7 +146,7 @@ class BackfillWork(DriverWork):
         if not asset.partitioning.is_partitioned:
             return ()
         self._resolve_everything(context)
-        self._due_at_begin = find_decision(replace(context, decisions={}), asset).coming
+        self._due_at_begin = find_decision(replace(context, decisions={}), asset).expected
         if not self._force:
             return ()
         request = open_request(asset, context.state_of(asset), self._requested)
@@ -202,7 +202,7 @@ class BackfillWork(DriverWork):
             newest_first=self._newest_first,
         )
         plan = self._limit_runs(context, _within_limits(context, asset, replace(plan, notes=self._notes)))
-        is_busy = not has_parallel_runs(asset) and context.state_of(asset).chain
+        is_busy = not allows_parallel_runs(asset) and context.state_of(asset).chain
         if not plan.runs or not self._is_schedules_turn or is_busy:
             return plan
         return replace(plan, runs=(*self._next_scheduled_run(context, uncomputed), *plan.runs))

@@ -77,7 +77,7 @@ def read_changes(
     if pin.low is None:
         frame, _ = read_version(session, table, version, path=path)
         refuse_change_columns(frame.columns, owner)
-        rows = mark_inserted(frame, version, _read_commit_time(path, version))
+        rows = flag_inserted_rows(frame, version, _read_commit_time(path, version))
         return InletChanges(rows, position, after=None, only_inserts=True)
     read_position = TablePosition.parse(pin.low)
     if read_position is None or read_position.table_id != position.table_id or read_position.version > version:
@@ -259,11 +259,12 @@ def _read_appended(
 ) -> list[DataFrame]:
     """The rows of these commits, one frame each; the commits only added files, while there was no feed."""
     return [
-        mark_inserted(read_appended(session, table, each, path=path), each.version, each.timestamp) for each in commits
+        flag_inserted_rows(read_appended(session, table, each, path=path), each.version, each.timestamp)
+        for each in commits
     ]
 
 
-def mark_inserted(frame: DataFrame, version: int, timestamp: int | None) -> DataFrame:
+def flag_inserted_rows(frame: DataFrame, version: int, timestamp: int | None) -> DataFrame:
     """The rows as inserts of ``version``, committed at ``timestamp`` (milliseconds since 1970; None is NULL)."""
     at = "NULL" if timestamp is None else f"timestamp_millis({timestamp})"
     values = {CHANGE_TYPE: "'insert'", "_commit_version": str(version), "_commit_timestamp": at}
@@ -310,7 +311,10 @@ def read_catalog_changes(
     refuse_change_columns(frame.columns, owner)
     if pin.low is None:
         return InletChanges(
-            mark_inserted(frame, version, _find_commit_time(table, version)), position, after=None, only_inserts=True
+            flag_inserted_rows(frame, version, _find_commit_time(table, version)),
+            position,
+            after=None,
+            only_inserts=True,
         )
     read_position = TablePosition.parse(pin.low)
     if read_position is None or read_position.table_id != position.table_id or read_position.version > version:
@@ -390,7 +394,7 @@ def _read_catalog_appended(
                 read_rows(table.location, session, version - 1).select(_file_path_column().alias("__file")).distinct()
             )
             rows = rows.join(before, "__file", "left_anti").drop("__file")
-        inserted = mark_inserted(rows, version, _commit_millis(commit))
+        inserted = flag_inserted_rows(rows, version, _commit_millis(commit))
         frames.append(inserted.select(*(sqltext.name(name) for name in names)))
     return union_all(frames)
 

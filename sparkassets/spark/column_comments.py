@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.commit import comment_columns
 from sparkassets.delta.features import spark_commit_reason
-from sparkassets.ports import CommitMarker
+from sparkassets.ports import CommitStamp
 from sparkassets.spark import sqltext
-from sparkassets.spark.commit_markers import format_marker, mark_commits
+from sparkassets.spark.commit_stamps import format_stamp, stamp_commits
 from sparkassets.spark.open_tables import OpenedTable, PathTable
 from sparkassets.spark.table_locations import location_of, path_of, table_sql
 
@@ -39,9 +39,7 @@ def has_comments(asset: AssetSpec, schema: StructType) -> bool:
     return _descriptions(asset).items() <= {field.name.lower(): _comment(field) for field in schema.fields}.items()
 
 
-def update_comments(
-    session: SparkSession, asset: AssetSpec, table: OpenedTable | None, *, marker: CommitMarker
-) -> None:
+def update_comments(session: SparkSession, asset: AssetSpec, table: OpenedTable | None, *, stamp: CommitStamp) -> None:
     """Makes the descriptions of columns their comments, each by a commit that changes no row.
 
     A run calls it once its rows are in. Where it does not come to that, the next run makes good for it.
@@ -52,14 +50,14 @@ def update_comments(
     }
     if not comments:
         return
-    layout = replace(marker, kind="layout", version=0)
+    layout = replace(stamp, kind="layout", version=0)
     if isinstance(table, PathTable) and spark_commit_reason(asset, table.opened) is None:
-        comment_columns(path_of(asset), comments, owner=asset.name, user_metadata=format_marker(layout))
+        comment_columns(path_of(asset), comments, owner=asset.name, user_metadata=format_stamp(layout))
         return
-    with mark_commits(session, layout) as marked:
+    with stamp_commits(session, layout) as stamped:
         for name, text in comments.items():
             column = f"ALTER TABLE {table_sql(location_of(asset))} ALTER COLUMN {sqltext.name(name)}"
-            (marked or session).sql(f"{column} COMMENT {_literal(text)}")
+            (stamped or session).sql(f"{column} COMMENT {_literal(text)}")
 
 
 def _comment(field: Any) -> str | None:  # noqa: ANN401  a column of Spark's

@@ -9,7 +9,7 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.log import FileAction, LogCommit
 from sparkassets.frozen import frozen
 from sparkassets.ports import DataCommit, HistoryGoneError
-from sparkassets.spark.commit_markers import read_marker, read_own_marker
+from sparkassets.spark.commit_stamps import read_own_stamp, read_stamp
 from sparkassets.spark.open_tables import CatalogTable, OpenedTable, parameter
 
 _RECOVERY_HINT = "the next `sparkassets run` fences the unfinished run, and then asks for its outcome"
@@ -65,12 +65,12 @@ def find_commits(
     open_runs = set(runs)
     found: list[DataCommit] = []
     stop = _find_search_end(table, before, above=above)
-    for commit, own_marker, restored in _iterate_own_commits(
+    for commit, own_stamp, restored in _iterate_own_commits(
         asset, table, open_runs, app_id=app_id, above=above, stop=stop
     ):
-        run = own_marker["run"]
-        if own_marker["kind"] == "data" and run in runs:
-            data_commit = _make_data_commit(own_marker, commit, table_id=table.table_id)
+        run = own_stamp["run"]
+        if own_stamp["kind"] == "data" and run in runs:
+            data_commit = _make_data_commit(own_stamp, commit, table_id=table.table_id)
             if restored:
                 raise HistoryGoneError(
                     f"{asset.name}: its table was restored after version {commit['version']} of run {run}",
@@ -79,10 +79,10 @@ def find_commits(
                 )
             found.append(data_commit)
             open_runs.discard(run)
-        elif own_marker["kind"] == "data":
+        elif own_stamp["kind"] == "data":
             if not above:
                 break
-        elif own_marker["version"] == 2 * own_marker["epoch"] + 1:
+        elif own_stamp["version"] == 2 * own_stamp["epoch"] + 1:
             open_runs.discard(run)
         if not open_runs:
             break
@@ -92,7 +92,7 @@ def find_commits(
 def _iterate_own_commits(
     asset: AssetSpec, table: OpenedTable, missing_runs: Collection[str], *, app_id: str, above: int, stop: int
 ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], bool]]:
-    """The commits of ``app_id``, newest first: each with its marker, and whether a RESTORE came after it.
+    """The commits of ``app_id``, newest first: each with its stamp, and whether a RESTORE came after it.
 
     Ends at version ``stop`` of the table, or at a transaction version below ``above``.
 
@@ -105,12 +105,12 @@ def _iterate_own_commits(
         if version <= stop:
             return
         restored = restored or commit.get("operation") == "RESTORE"
-        own_marker = read_own_marker(commit, app_id)
-        if own_marker is None or own_marker["kind"] == "layout":  # which has no transaction
+        own_stamp = read_own_stamp(commit, app_id)
+        if own_stamp is None or own_stamp["kind"] == "layout":  # which has no transaction
             continue
-        if own_marker["version"] < above:
+        if own_stamp["version"] < above:
             return
-        yield commit, own_marker, restored
+        yield commit, own_stamp, restored
     if version > 0:
         named = ", ".join(sorted(missing_runs))
         raise HistoryGoneError(
@@ -126,16 +126,16 @@ def _find_search_end(table: OpenedTable, before: TransactionState | None, *, abo
     return before.version if before is not None and is_same_table and before.excludes(above) else -1
 
 
-def _make_data_commit(own_marker: Mapping[str, Any], commit: Mapping[str, Any], *, table_id: str) -> DataCommit:
+def _make_data_commit(own_stamp: Mapping[str, Any], commit: Mapping[str, Any], *, table_id: str) -> DataCommit:
     """The commit as the run protocol knows it; metrics that are no numbers are left out."""
     metrics = {key: int(value) for key, value in (commit.get("operationMetrics") or {}).items() if str(value).isdigit()}
     return DataCommit(
-        run=own_marker["run"],
-        token=own_marker["epoch"],
-        attempt=own_marker["attempt"],
+        run=own_stamp["run"],
+        token=own_stamp["epoch"],
+        attempt=own_stamp["attempt"],
         version=commit["version"],
         table_id=table_id,
-        measures=own_marker["measures"],
+        measures=own_stamp["measures"],
         metrics=metrics,
         operation=commit.get("operation") or "WRITE",
     )
@@ -207,7 +207,7 @@ def to_log_commit(row: Mapping[str, Any]) -> LogCommit:
 
     A history lists no files: a placeholder stands for them if the commit may have changed rows.
     """
-    marker = read_marker(row)
+    stamp = read_stamp(row)
     at = row["timestamp"]
     return LogCommit(
         version=row["version"],
@@ -216,9 +216,7 @@ def to_log_commit(row: Mapping[str, Any]) -> LogCommit:
         moves_rows=False,
         changes_protocol=False,
         metadata=None,
-        transactions={marker["app"]: int(marker["version"])}
-        if marker is not None and marker["kind"] != "layout"
-        else {},
+        transactions={stamp["app"]: int(stamp["version"])} if stamp is not None and stamp["kind"] != "layout" else {},
         user_metadata=str(row.get("userMetadata") or ""),
         parameters={"version": parameter(row, "version")},
         timestamp=None if at is None else int(at.timestamp() * 1000),

@@ -16,7 +16,7 @@ from sparkassets.delta.log import DeltaLog
 from sparkassets.delta.tables import find_damage, load_table, unreadable
 from sparkassets.errors import NoTableError, RunError, SessionNeededError, SourceError
 from sparkassets.frozen import frozen
-from sparkassets.spark.commit_markers import has_no_rows, read_marker
+from sparkassets.spark.commit_stamps import has_no_rows, read_stamp
 from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.failures import error_condition, first_line
 from sparkassets.spark.schemas import spark_schema
@@ -154,9 +154,9 @@ class CatalogTable:
     def transaction_version(self, app_id: str) -> int | None:
         """The newest transaction of an application id, as far back as the history goes."""
         for commit in self.iterate_commits():
-            marker = read_marker(commit)
-            if marker is not None and marker["app"] == app_id and marker["kind"] != "layout":
-                return int(marker["version"])
+            stamp = read_stamp(commit)
+            if stamp is not None and stamp["app"] == app_id and stamp["kind"] != "layout":
+                return int(stamp["version"])
         return None
 
     def check(self) -> None:

@@ -12,10 +12,10 @@ from sparkassets.core.spec.column_changes import describe_remedies, rebuild_comm
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import RunError
-from sparkassets.ports import CommitMarker
+from sparkassets.ports import CommitStamp
 from sparkassets.spark import sqltext
 from sparkassets.spark.column_comments import COMMENT
-from sparkassets.spark.commit_markers import mark_commits
+from sparkassets.spark.commit_stamps import stamp_commits
 from sparkassets.spark.open_tables import TableDescription
 from sparkassets.spark.schemas import GENERATED, SchemaDifferences, find_differences, is_generated
 from sparkassets.spark.table_locations import location_of, table_sql
@@ -83,13 +83,13 @@ def restore_statements(
     return statements
 
 
-def run_alterations(session: SparkSession, statements: Sequence[str], marker: CommitMarker) -> None:
-    """Runs statements that change no rows, in commits that are marked as the run's wherever the session takes that."""
+def run_alterations(session: SparkSession, statements: Sequence[str], stamp: CommitStamp) -> None:
+    """Runs statements that change no rows, in commits that are stamped as the run's wherever the session takes that."""
     if not statements:
         return
-    with mark_commits(session, replace(marker, kind="layout", version=0)) as marked:
+    with stamp_commits(session, replace(stamp, kind="layout", version=0)) as stamped:
         for statement in statements:
-            (marked or session).sql(statement)
+            (stamped or session).sql(statement)
 
 
 def _needs_replacing(differences: SchemaDifferences) -> bool:

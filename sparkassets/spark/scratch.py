@@ -21,7 +21,7 @@ from sparkassets.digests import blake2b
 from sparkassets.errors import SourceError
 from sparkassets.files.object_stores import local_path
 from sparkassets.frozen import frozen
-from sparkassets.ports import CommitMarker
+from sparkassets.ports import CommitStamp
 from sparkassets.spark import gateway, sqltext
 from sparkassets.spark.installation import LOCAL_FILES
 from sparkassets.spark.own_session import context_of, is_remote, setting
@@ -215,9 +215,9 @@ class ScratchRows:
         return table_sql(self.location.with_suffix(name))
 
 
-def attempt_of(marker: CommitMarker) -> StagingAttempt:
-    """The attempt that makes the marker's commit."""
-    return StagingAttempt(marker.run, marker.token, marker.attempt)
+def attempt_of(stamp: CommitStamp) -> StagingAttempt:
+    """The attempt that makes the stamp's commit."""
+    return StagingAttempt(stamp.run, stamp.token, stamp.attempt)
 
 
 def discard_scratch(session: SparkSession, location: StorageLocation, attempt: StagingAttempt) -> None:

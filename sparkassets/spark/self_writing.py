@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import ForeignKeyCheck, RunJudgement
-from sparkassets.ports import CommitMarker, DataCommit, RunComputation, RunOrder
+from sparkassets.ports import CommitStamp, DataCommit, RunComputation, RunOrder
 from sparkassets.spark.computation import collect_measures
 from sparkassets.spark.context import Context
 from sparkassets.spark.inlet_reader import ReadInlets, read_inlets
@@ -94,17 +94,17 @@ class SelfWrittenTarget:
         del above
         return [self._ended] if self._ended is not None and self._ended.run in runs else []
 
-    def fence(self, computation: RunComputation | None, *, marker: CommitMarker) -> None:
+    def fence(self, computation: RunComputation | None, *, stamp: CommitStamp) -> None:
         """Remembers the fence; nothing stops another process from writing."""
         del computation
-        self._newest_version = marker.version
+        self._newest_version = stamp.version
 
-    def prepare(self, computation: RunComputation, *, marker: CommitMarker) -> RunJudgement | None:
+    def prepare(self, computation: RunComputation, *, stamp: CommitStamp) -> RunJudgement | None:
         """None: there are no rows before the code has written them."""
-        del computation, marker
+        del computation, stamp
         return None
 
-    def write(self, computation: RunComputation, *, marker: CommitMarker) -> None:
+    def write(self, computation: RunComputation, *, stamp: CommitStamp) -> None:
         """Runs the code, and judges what is in the table then; the runtime looks where that stands.
 
         Raises:
@@ -113,12 +113,12 @@ class SelfWrittenTarget:
         if not isinstance(computation, SelfWritingComputation):
             raise TypeError(f"expected what compute returned, got {type(computation).__name__}")
         computation.write()
-        self._newest_version = marker.version
-        marker = replace(marker, measures=computation.measures)
+        self._newest_version = stamp.version
+        stamp = replace(stamp, measures=computation.measures)
         if self._asset.rules:
             judgement = judge_written_table(self._workplace, computation, self._asset)
-            marker = marker.with_judgement(judgement, computation.order)
-        self._ended = DataCommit(marker.run, marker.token, marker.attempt, None, None, marker.measures, {})
+            stamp = stamp.with_judgement(judgement, computation.order)
+        self._ended = DataCommit(stamp.run, stamp.token, stamp.attempt, None, None, stamp.measures, {})
 
     def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:
         """Nothing: the code itself adds segments of a table that sparkassets does not write."""

@@ -139,7 +139,7 @@ class RowTests:
         from sparkassets.spark.computation import computation_for
         from sparkassets.spark.self_writing import SelfWritingComputation
         from sparkassets.spark.targets.judged_rows import find_rules
-        from sparkassets.spark.targets.staging_layout import mark_taken
+        from sparkassets.spark.targets.staging_layout import flag_taken_rows
         from sparkassets.spark.validation import STAYS, TAKEN
 
         computed = self._engine.compute(order, attempt=1)
@@ -154,7 +154,7 @@ class RowTests:
                 computation.frame,
             )
             if asked is not None:
-                marked = mark_taken(rows, asked)
+                marked = flag_taken_rows(rows, asked)
                 rows = rows if marked is None else marked
                 judgement = judgement.merge(_judge_landing(computation, asked))
             frames[each.asset.name] = rows.filter(f"{TAKEN} = {STAYS}").drop(TAKEN) if TAKEN in rows.columns else rows
@@ -290,14 +290,14 @@ def _judge_landing(computation: SparkComputation, rules: RowRules) -> RunJudgeme
         RunError: A row cannot land.
     """
     from sparkassets.spark.targets.judged_rows import judge_rows
-    from sparkassets.spark.targets.staging_layout import mark_taken
+    from sparkassets.spark.targets.staging_layout import flag_taken_rows
     from sparkassets.spark.writes import choose_judged_rows
 
     chosen, planned = choose_judged_rows(computation.order, computation.frame, schema=computation.schema)
     rows = chosen.rows
     if chosen.delete_condition is not None:
         rows = rows.filter(f"NOT {chosen.delete_condition}").drop(chosen.delete_condition)
-    marked = mark_taken(rows, rules)
+    marked = flag_taken_rows(rows, rules)
     try:
         return judge_rows(computation.order, rules, rows if marked is None else marked)
     except SparkAssetsError:

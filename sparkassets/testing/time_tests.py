@@ -26,7 +26,7 @@ from sparkassets.core.validations import RunJudgement
 from sparkassets.errors import RunError
 from sparkassets.open_project import OpenProject
 from sparkassets.ports import (
-    CommitMarker,
+    CommitStamp,
     DataCommit,
     Enlist,
     RecordedTable,
@@ -187,7 +187,7 @@ class _RehearsalEngine:
 
     def __init__(self) -> None:
         self.failing: set[str] = set()
-        self.commits: dict[str, list[CommitMarker]] = {}
+        self.commits: dict[str, list[CommitStamp]] = {}
         self.lock = Lock()
 
     def start(self) -> None:
@@ -232,18 +232,18 @@ class _RehearsalTarget:
             if each.kind == "data" and each.app_id == self.app_id and each.run in runs and each.version >= above
         ]
 
-    def fence(self, computation: RunComputation | None, *, marker: CommitMarker) -> None:
+    def fence(self, computation: RunComputation | None, *, stamp: CommitStamp) -> None:
         if computation is None and not self._commits():
             raise TargetMissingError(f"{self.name} does not exist")
-        self._commit(marker)
+        self._commit(stamp)
 
-    def prepare(self, computation: RunComputation, *, marker: CommitMarker) -> RunJudgement | None:
-        del computation, marker
+    def prepare(self, computation: RunComputation, *, stamp: CommitStamp) -> RunJudgement | None:
+        del computation, stamp
         return None
 
-    def write(self, computation: RunComputation, *, marker: CommitMarker) -> None:
+    def write(self, computation: RunComputation, *, stamp: CommitStamp) -> None:
         del computation
-        self._commit(marker)
+        self._commit(stamp)
 
     def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:
         del order, committed
@@ -259,14 +259,14 @@ class _RehearsalTarget:
     def remove_iterations(self, *, keep: Collection[str], unsettled: Collection[int], tokens: range) -> None:
         pass
 
-    def _commits(self) -> list[CommitMarker]:
+    def _commits(self) -> list[CommitStamp]:
         return self.tables.commits.setdefault(self.name, [])
 
-    def _commit(self, marker: CommitMarker) -> None:
+    def _commit(self, stamp: CommitStamp) -> None:
         with self.tables.lock:
             newest = self.transaction_version()
-            if newest is None or newest < marker.version:
-                self._commits().append(marker)
+            if newest is None or newest < stamp.version:
+                self._commits().append(stamp)
 
 
 def run_times(project: ProjectSpec, case: TimeCase) -> str:

@@ -20,7 +20,7 @@ import sparkassets.spark.engine
 from sparkassets import Project
 from sparkassets.core.results import Summary
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.ports import CommitMarker, Enlist, RunOrder
+from sparkassets.ports import CommitStamp, Enlist, RunOrder
 from tests.benchmark.figures import record
 from tests.runtime.fakes import FakeEngine, FakeOutlets, FakeTarget
 
@@ -69,14 +69,14 @@ def write_project(folder: Path) -> None:
 class LoggingTarget(FakeTarget):
     """Writes the log of its table, by which it is known when it is looked at, but no rows."""
 
-    def commit(self, marker: CommitMarker, order: RunOrder | None) -> None:
-        super().commit(marker, order)
+    def commit(self, stamp: CommitStamp, order: RunOrder | None) -> None:
+        super().commit(stamp, order)
         assert order is not None
         assert order.asset.storage is not None
         log = Path(order.asset.storage.path, "_delta_log")
         log.mkdir(parents=True, exist_ok=True)
         version = len(self.engine.tables[self.name]) - 1
-        actions = [{"commitInfo": {"operation": "WRITE"}}, {"txn": {"appId": marker.app_id, "version": marker.version}}]
+        actions = [{"commitInfo": {"operation": "WRITE"}}, {"txn": {"appId": stamp.app_id, "version": stamp.version}}]
         (log / f"{version:020}.json").write_text("\n".join(json.dumps(action) for action in actions))
 
 

@@ -13,7 +13,7 @@ import pytest
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.validations import RunJudgement
 from sparkassets.errors import RunError
-from sparkassets.ports import CommitMarker, FenceConflictError, RunComputation, RunOrder, Target, TargetMissingError
+from sparkassets.ports import CommitStamp, FenceConflictError, RunComputation, RunOrder, Target, TargetMissingError
 
 
 class Table(Protocol):
@@ -32,23 +32,23 @@ class Table(Protocol):
         """How many there are for a reader of today."""
 
 
-def data(order: RunOrder, **more: Any) -> CommitMarker:
+def data(order: RunOrder, **more: Any) -> CommitStamp:
     given = {"token": order.token, "run": order.run, "attempt": 1, "kind": "data", **more}
-    return CommitMarker(order.app_id, 2 * order.token + 1, **given)
+    return CommitStamp(order.app_id, 2 * order.token + 1, **given)
 
 
-def fence(order: RunOrder, *, own: bool = False) -> CommitMarker:
-    return CommitMarker(order.app_id, 2 * order.token + own, token=order.token, run=order.run, attempt=0, kind="fence")
+def fence(order: RunOrder, *, own: bool = False) -> CommitStamp:
+    return CommitStamp(order.app_id, 2 * order.token + own, token=order.token, run=order.run, attempt=0, kind="fence")
 
 
 class TargetContract:
     """The tests; a subclass has a fixture ``table``."""
 
     def write(self, table: Table, order: RunOrder, **more: Any) -> None:
-        table.target(order).write(table.compute(order), marker=data(order, **more))
+        table.target(order).write(table.compute(order), stamp=data(order, **more))
 
     def fence(self, table: Table, order: RunOrder, *, own: bool = False) -> None:
-        table.target(order).fence(table.compute(order), marker=fence(order, own=own))
+        table.target(order).fence(table.compute(order), stamp=fence(order, own=own))
 
     def found(self, table: Table, *orders: RunOrder) -> list[str]:
         """The runs that are in, as the newest of them sees it."""
@@ -57,11 +57,11 @@ class TargetContract:
     def test_what_is_prepared_shows_when_it_is_written_and_is_computed_once(self, table):
         order = table.order()
         target, made = table.target(order), table.compute(order)
-        target.prepare(made, marker=data(order))
+        target.prepare(made, stamp=data(order))
         assert (target.transaction_version(), self.found(table, order)) == (None, [])
-        target.write(made, marker=data(order))
+        target.write(made, stamp=data(order))
         assert (self.found(table, order), table.rows()) == ([order.run], 1)
-        target.write(made, marker=data(order))
+        target.write(made, stamp=data(order))
         assert table.rows() == 1
 
     def test_what_an_older_claim_has_prepared_lands_no_more_after_a_fence(self, table):
@@ -69,11 +69,11 @@ class TargetContract:
         self.write(table, first)
         older, newer = table.order(), table.order()
         target, made = table.target(older), table.compute(older)
-        target.prepare(made, marker=data(older))
+        target.prepare(made, stamp=data(older))
         self.fence(table, newer)
         table.target(newer).remove_staged([older.run], upto=newer.token, keep=None)
         with suppress(RunError):
-            target.write(made, marker=data(older))
+            target.write(made, stamp=data(older))
         assert (self.found(table, first, older), table.rows()) == ([first.run], 1)
         self.write(table, newer)
         assert table.rows() == 2
@@ -96,17 +96,17 @@ class TargetContract:
         self.write(table, table.order())
         older, newer = table.order(), table.order()
         target, made = table.target(older), table.compute(older)
-        target.prepare(made, marker=data(older))
+        target.prepare(made, stamp=data(older))
         self.fence(table, newer)
         with suppress(RunError):
-            target.write(made, marker=data(older).with_judgement(RunJudgement(older.partitions), older))
+            target.write(made, stamp=data(older).with_judgement(RunJudgement(older.partitions), older))
         assert (self.found(table, older), table.rows()) == ([], 1)
 
     def withhold(self, table: Table, order: RunOrder, parts: PartitionSet) -> None:
         """A run of which some was withheld, as the protocol has it."""
         target, made = table.target(order), table.compute(order)
-        target.prepare(made, marker=data(order))
-        target.write(made, marker=data(order).with_judgement(RunJudgement(parts), order))
+        target.prepare(made, stamp=data(order))
+        target.write(made, stamp=data(order).with_judgement(RunJudgement(parts), order))
 
     def test_nothing_is_in_a_table_that_is_not_there(self, table):
         order = table.order()
@@ -116,7 +116,7 @@ class TargetContract:
     def test_a_fence_of_a_table_that_is_not_there_needs_a_computation(self, table):
         order = table.order()
         with pytest.raises(TargetMissingError):
-            table.target(order).fence(None, marker=fence(order))
+            table.target(order).fence(None, stamp=fence(order))
         assert table.target(order).transaction_version() is None
 
     def test_a_fence_makes_the_table_and_lets_its_own_run_write(self, table):
@@ -130,7 +130,7 @@ class TargetContract:
     def test_a_table_that_is_there_is_fenced_without_a_computation(self, table):
         first, second = table.order(), table.order()
         self.write(table, first)
-        table.target(second).fence(None, marker=fence(second))
+        table.target(second).fence(None, stamp=fence(second))
         assert table.target(second).transaction_version() == 2 * second.token
         assert (self.found(table, first, second), table.rows()) == ([first.run], 1)
 
@@ -164,7 +164,7 @@ class TargetContract:
         self.write(table, first)
         late = table.compute(zombie)
         self.fence(table, newer)
-        table.target(zombie).write(late, marker=data(zombie))
+        table.target(zombie).write(late, stamp=data(zombie))
         self.fence(table, zombie)
         assert table.target(zombie).transaction_version() == 2 * newer.token
         assert (self.found(table, zombie, newer), table.rows()) == ([], 1)
@@ -186,7 +186,7 @@ class TargetContract:
         order = table.order()
         late = table.compute(order)
         self.fence(table, order, own=True)
-        table.target(order).write(late, marker=data(order))
+        table.target(order).write(late, stamp=data(order))
         assert (self.found(table, order), table.rows()) == ([], 0)
 
     def test_a_run_is_found_behind_the_fence_of_the_next(self, table):
@@ -233,7 +233,7 @@ class TargetContract:
         try:
             while (target.transaction_version() or 0) < 2 * order.token:
                 try:
-                    target.fence(None, marker=fence(order))
+                    target.fence(None, stamp=fence(order))
                 except FenceConflictError:
                     continue
         except BaseException as error:  # noqa: BLE001  handed to the test
@@ -270,7 +270,7 @@ class PartitionsContract:
         expected: dict[str, str] = {}
         for keys in runs:
             order = by_partitions.order(*keys)
-            by_partitions.target(order).write(by_partitions.compute(order), marker=data(order))
+            by_partitions.target(order).write(by_partitions.compute(order), stamp=data(order))
             expected |= dict.fromkeys(order.asset.partitioning.keys(order.partitions), order.run)
             assert by_partitions.partitions() == sorted(expected.items())
 
@@ -288,9 +288,9 @@ class PartitionsContract:
         parts = PartitionSet.union(map(by_partitions.order().asset.partitioning.parse, withheld))
         for keys, held in ((before, NOTHING), (run, parts)) if before else ((run, parts),):
             order = by_partitions.order(*keys)
-            target, made, marker = by_partitions.target(order), by_partitions.compute(order), data(order)
-            target.prepare(made, marker=marker)
-            target.write(made, marker=marker.with_judgement(RunJudgement(held), order))
+            target, made, stamp = by_partitions.target(order), by_partitions.compute(order), data(order)
+            target.prepare(made, stamp=stamp)
+            target.write(made, stamp=stamp.with_judgement(RunJudgement(held), order))
             (committed,) = target.find_commits([order.run])
             assert committed.withheld == held
             expected |= dict.fromkeys(order.asset.partitioning.keys(order.partitions - held), order.run)

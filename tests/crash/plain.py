@@ -30,7 +30,7 @@ from sparkassets.core.writes import AppendWrite, UpsertWrite
 from sparkassets.delta.file_split import split_staged
 from sparkassets.delta.staging import open_folder
 from sparkassets.files.object_stores import local_path
-from sparkassets.ports import CommitMarker, DataCommit, Enlist, RunOrder, TargetMissingError
+from sparkassets.ports import CommitStamp, DataCommit, Enlist, RunOrder, TargetMissingError
 from sparkassets.processes import Process
 from sparkassets.spark import commit_history
 from sparkassets.spark.open_tables import find_path_table, open_table
@@ -154,7 +154,7 @@ class PlainTarget:
         self._asset = asset
         self._app_id = app_id
         self._before: commit_history.TransactionState | None = None
-        self._prepared: tuple[CommitMarker, DriverStaging] | None = None
+        self._prepared: tuple[CommitStamp, DriverStaging] | None = None
 
     def transaction_version(self) -> int | None:
         now = commit_history.read_transaction_state(find_path_table(path_of(self._asset)), self._app_id)
@@ -165,33 +165,33 @@ class PlainTarget:
         table, app = find_path_table(path_of(self._asset)), self._app_id
         return commit_history.find_commits(self._asset, table, runs, app_id=app, above=above, before=self._before)
 
-    def fence(self, computation: Computed | None, *, marker: CommitMarker) -> None:
+    def fence(self, computation: Computed | None, *, stamp: CommitStamp) -> None:
         table = open_table(path_of(self._asset))
         if table is not None:
-            driver_commit.fence(self._asset, table, marker=marker)
+            driver_commit.fence(self._asset, table, stamp=stamp)
         elif computation is None:
             raise TargetMissingError(f"{self._asset.name}: there is no table")
         else:
-            driver_commit.make_table(self._asset, computation.columns, marker=marker)
+            driver_commit.make_table(self._asset, computation.columns, stamp=stamp)
 
-    def prepare(self, computation: Computed, *, marker: CommitMarker) -> RunJudgement | None:
-        found = self._stage(computation, marker)
+    def prepare(self, computation: Computed, *, stamp: CommitStamp) -> RunJudgement | None:
+        found = self._stage(computation, stamp)
         if found is None:
             return None
-        self._prepared = (marker, found)
-        return self._judged(computation) if self._asset.rules and marker.judgement is None else None
+        self._prepared = (stamp, found)
+        return self._judged(computation) if self._asset.rules and stamp.judgement is None else None
 
-    def write(self, computation: Computed, *, marker: CommitMarker) -> None:
-        if computation.order.is_fully_withheld(marker.withheld):
-            self.fence(computation, marker=marker)
-            driver_staging.discard_attempt(self._asset, marker)
+    def write(self, computation: Computed, *, stamp: CommitStamp) -> None:
+        if computation.order.is_fully_withheld(stamp.withheld):
+            self.fence(computation, stamp=stamp)
+            driver_staging.discard_attempt(self._asset, stamp)
             return
-        if self._prepared is not None and replace(self._prepared[0], measures=marker.measures) == marker:
+        if self._prepared is not None and replace(self._prepared[0], measures=stamp.measures) == stamp:
             found = self._prepared[1]
         else:
-            found = self._stage(computation, marker)
+            found = self._stage(computation, stamp)
         if found is not None:
-            driver_commit.commit_staged(self._settled(found, marker.withheld), marker=marker)
+            driver_commit.commit_staged(self._settled(found, stamp.withheld), stamp=stamp)
         self._prepared = None
 
     def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:
@@ -216,7 +216,7 @@ class PlainTarget:
         told = RuleVerdict("range(amount)", "fail", "withheld", withheld, 1, 1, samples=({"amount": "?"},))
         return RunJudgement(withheld, (told,))
 
-    def _stage(self, computation: Computed, marker: CommitMarker) -> DriverStaging | None:
+    def _stage(self, computation: Computed, stamp: CommitStamp) -> DriverStaging | None:
         """Files of the rows in the attempt's own folder, as Spark's job leaves them."""
         asset, path = self._asset, path_of(self._asset)
         order = next(
@@ -237,9 +237,9 @@ class PlainTarget:
         layout = list(table.metadata().partition_columns) if table is not None else layout_of(asset, columns, None)
         landing = SimpleNamespace(replaces=replaces, columns="kept")
         work = SimpleNamespace(asset=asset, landing=landing, schema=columns, table=SimpleNamespace(layout=layout))
-        if spark_commit.is_done(find_path_table(path), marker):
+        if spark_commit.is_done(find_path_table(path), stamp):
             return None
-        attempt = driver_staging.attempt_of(asset, marker)
+        attempt = driver_staging.attempt_of(asset, stamp)
         _write(path, attempt.folder, rows, layout, columns.arrow)
         fields = json.loads(columns.json())["fields"]
         properties = {} if table is None else table.metadata().configuration

@@ -28,7 +28,7 @@ from sparkassets.delta.log import DeltaLog
 from sparkassets.ports import FenceConflictError
 from sparkassets.spark.engine import SparkEngine
 from sparkassets.spark.session import open_session
-from tests.integration.orders import execute, function, marker, order, project, rows, sql, table, target
+from tests.integration.orders import execute, function, order, project, rows, sql, stamp_of, table, target
 
 BUCKET = "s3a://lake"
 KEY, SECRET = "testing", "testing-secret"
@@ -147,7 +147,7 @@ def fences(engine: SparkEngine, asset: AssetSpec) -> list[str]:
     def one(number: int) -> None:
         run = runs[number]
         try:
-            target(engine, run).fence(None, marker=marker(run, kind="fence", version=2 * run.token))
+            target(engine, run).fence(None, stamp=stamp_of(run, kind="fence", version=2 * run.token))
             told.append("done")
         except FenceConflictError:
             told.append("conflict")

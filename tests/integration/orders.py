@@ -21,7 +21,7 @@ from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.core.writes import ReplaceWrite
 from sparkassets.errors import FileLocation
-from sparkassets.ports import CommitMarker, RunComputation, RunOrder, Target
+from sparkassets.ports import CommitStamp, RunComputation, RunOrder, Target
 from sparkassets.spark.engine import SparkEngine, SparkTargetFactory
 from sparkassets.spark.versions import to_arrow
 
@@ -110,9 +110,9 @@ def newest(asset: AssetSpec, *, parts: PartitionSet = EVERYTHING, low: str | Non
     return InletPin(asset.uri, 1, table_id=str(now.metadata().id), version=now.version(), parts=parts, low=low)
 
 
-def marker(
+def stamp_of(
     order: RunOrder, computation: RunComputation | None = None, *, kind: str = "data", **more: Any
-) -> CommitMarker:
+) -> CommitStamp:
     given = {
         "version": 2 * order.token + 1,
         "token": order.token,
@@ -121,7 +121,7 @@ def marker(
         "measures": computation.measures if computation else {},
         **more,
     }
-    return CommitMarker(order.app_id, kind=kind, **given)  # type: ignore[arg-type]
+    return CommitStamp(order.app_id, kind=kind, **given)  # type: ignore[arg-type]
 
 
 def target(engine: SparkEngine, order: RunOrder) -> Target:
@@ -132,7 +132,7 @@ def target(engine: SparkEngine, order: RunOrder) -> Target:
 def execute(engine: SparkEngine, order: RunOrder, **more: Any) -> RunComputation:
     """One attempt, as the runtime makes it."""
     computation = engine.compute(order, attempt=1)
-    target(engine, order).write(computation, marker=marker(order, computation, **more))
+    target(engine, order).write(computation, stamp=stamp_of(order, computation, **more))
     return computation
 
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from sparkassets import Project
-from sparkassets.spark.commit_markers import read_marker
+from sparkassets.spark.commit_stamps import read_stamp
 from tests.integration import catalogs
 
 pytestmark = [pytest.mark.spark, pytest.mark.deep]
@@ -54,7 +54,7 @@ def test_two_drivers_share_the_work(spark, home, schema):
             ]
     for asset in (f"a{n}" for n in range(ASSETS)):
         history = spark.sql(f"DESCRIBE HISTORY {schema}.{asset}").collect()
-        told = [said for row in history if (said := read_marker(row.asDict())) is not None and said["kind"] == "data"]
+        told = [said for row in history if (said := read_stamp(row.asDict())) is not None and said["kind"] == "data"]
         recorded = [row.run for row in Project.load(home, env={}).history.rows(asset=asset, kinds=["success"])]
         assert Counter(each["run"] for each in told) == Counter(recorded)
         assert len(recorded) == ROUNDS

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import RunError
 from tests.depth import deep
-from tests.integration.orders import execute, marker, order, rows, save, sql, table, target
+from tests.integration.orders import execute, order, rows, save, sql, stamp_of, table, target
 
 pytestmark = pytest.mark.spark
 
@@ -24,7 +24,7 @@ def described(engine, folder, **more):
     execute(engine, order(asset))
     run = order(asset)
     computation = engine.compute(run, attempt=1)
-    return asset, lambda: target(engine, run).write(computation, marker=marker(run, computation))
+    return asset, lambda: target(engine, run).write(computation, stamp=stamp_of(run, computation))
 
 
 def staged(folder):
@@ -66,7 +66,7 @@ def test_rows_that_were_made_of_the_tables_own_refuse_what_others_added(engine, 
     computation = engine.compute(run, attempt=1)
     save(spark.sql("SELECT 2L AS n"), asset)
     with pytest.raises(RunError) as refused:
-        target(engine, run).write(computation, marker=marker(run, computation))
+        target(engine, run).write(computation, stamp=stamp_of(run, computation))
     assert str(refused.value) == (
         "own: another writer changed rows that the run replaces or read in version 1 during the run"
     )

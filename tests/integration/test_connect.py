@@ -212,13 +212,13 @@ def test_a_merge_carries_its_transaction(folder, outcomes):
     """So that it is in once, whoever tries it again."""
     assert outcomes["shop"]["merges"] == 1
     people = DeltaTable(str(folder / "shop/warehouse/people"))
-    (marker,) = (
+    (stamp,) = (
         json.loads(each["userMetadata"])
         for each in people.history()
         if is_merge("", each.get("operationMetrics") or {})
     )
     journal = DeltaTable(str(folder / "shop/state/journal")).metadata().id
-    assert people.transaction_version(f"{journal}/people") == 2 * marker["epoch"] + 1
+    assert people.transaction_version(f"{journal}/people") == 2 * stamp["epoch"] + 1
 
 
 def test_rows_are_of_utc_and_the_users_session_stays_as_it_is(outcomes):
@@ -279,7 +279,7 @@ def test_what_a_serverless_session_lacks(outcomes):
 
 @pytest.mark.deep
 def test_a_project_in_a_catalog_runs_on_serverless_compute_as_documented_but_for_merges(serverless):
-    """Its session takes six settings, no marker of a commit, and holds nothing; a table is created, then fenced."""
+    """Its session takes six settings, no stamp of a commit, and holds nothing; a table is created, then fenced."""
     assert isinstance(serverless, dict), serverless
     first, second = serverless.pop("runs")
     assert first == [[name, "success", ""] for name in ("daily", "log", "people", "total")]

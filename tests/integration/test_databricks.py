@@ -63,11 +63,11 @@ def test_a_task_has_a_session_where_no_thread_has_made_it_its_own(spark, monkeyp
     assert found.conf.get("spark.sql.shuffle.partitions") != "77"
 
 
-def test_a_table_of_a_catalog_is_created_then_fenced_where_no_commit_takes_a_marker(
+def test_a_table_of_a_catalog_is_created_then_fenced_where_no_commit_takes_a_stamp(
     engine, spark, tmp_path, monkeypatch
 ):
     """As on serverless compute; its whole project is in test_connect."""
-    monkeypatch.setattr("sparkassets.spark.commit_markers._set_marker", lambda *_: False)
+    monkeypatch.setattr("sparkassets.spark.commit_stamps._set_stamp", lambda *_: False)
     with catalogs.schema(spark, tmp_path) as schema:
         table = NamedTable(engine, spark, schema)
         TargetContract().test_a_fence_makes_the_table_and_lets_its_own_run_write(table)

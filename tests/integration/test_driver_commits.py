@@ -15,7 +15,7 @@ import pytest
 from deltalake import DeltaTable
 
 from sparkassets.core.writes import AppendWrite
-from tests.integration.orders import execute, marker, order, rows, save_by_spark, sql, table, target
+from tests.integration.orders import execute, order, rows, save_by_spark, sql, stamp_of, table, target
 from tests.integration.skipping import FILTERS, WIDE, files_read
 
 pytestmark = pytest.mark.spark
@@ -169,13 +169,13 @@ def test_a_long_log_is_checkpointed_and_cleaned_and_read_by_everyone(spark, engi
     execute(engine, order(ours))
     for _ in range(12):
         run = order(ours)
-        target(engine, run).fence(None, marker=marker(run, kind="fence", version=2 * run.token))
+        target(engine, run).fence(None, stamp=stamp_of(run, kind="fence", version=2 * run.token))
     old = datetime(2020, 1, 1, tzinfo=UTC).timestamp()
     for log in folder.glob("_delta_log/*.*"):
         os.utime(log, (old, old))
     for _ in range(12):
         run = order(ours)
-        target(engine, run).fence(None, marker=marker(run, kind="fence", version=2 * run.token))
+        target(engine, run).fence(None, stamp=stamp_of(run, kind="fence", version=2 * run.token))
     execute(engine, run := order(ours))
     (committed,) = target(engine, run).find_commits([run.run])
     assert committed.run == run.run

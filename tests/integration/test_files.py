@@ -13,7 +13,7 @@ from sparkassets.core.source_formats import FileFormat
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import FileLocation, RunError, SourceError
-from tests.integration.orders import computed, execute, marker, order, span, sql, table, target
+from tests.integration.orders import computed, execute, order, span, sql, stamp_of, table, target
 
 pytestmark = pytest.mark.spark
 
@@ -208,7 +208,7 @@ def test_files_that_change_while_they_are_read_are_not_written(engine, tmp_path)
     changed = tmp_path / "20130101.csv"
     os.utime(changed, ns=(0, changed.stat().st_mtime_ns + 1))
     with pytest.raises(SourceError, match=r"changed before they were read: 2013-01-01\n"):
-        target(engine, run).write(computation, marker=marker(run, computation))
+        target(engine, run).write(computation, stamp=stamp_of(run, computation))
     assert target(engine, run).transaction_version() is None
 
 

@@ -8,7 +8,7 @@ import pytest
 from deltalake import DeltaTable
 
 from sparkassets.errors import RunError
-from tests.integration.orders import execute, marker, order, rows, sql, table, target
+from tests.integration.orders import execute, order, rows, sql, stamp_of, table, target
 
 pytestmark = pytest.mark.spark
 
@@ -44,7 +44,7 @@ def test_a_full_refresh_keeps_the_layout_of_its_target(engine, spark, tmp_path):
     assert before[1] == ["day", "id"]
     execute(engine, order(report))
     execute(engine, run := order(report))
-    target(engine, run).fence(None, marker=marker(run, kind="fence", version=2 * run.token + 2))
+    target(engine, run).fence(None, stamp=stamp_of(run, kind="fence", version=2 * run.token + 2))
     assert layout(spark, report) == before
     assert rows(spark, report, "id", "day", "n", "y") == [(1, date(2024, 1, 1), 7, 2024)]
     wider = table("report", tmp_path, **sql(f"{SAME}, 'a' AS note"))

@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 
 from sparkassets.errors import RunError
 from tests.depth import deep
-from tests.integration.orders import execute, marker, order, sql, table, target
+from tests.integration.orders import execute, order, sql, stamp_of, table, target
 
 pytestmark = pytest.mark.spark
 
@@ -41,12 +41,12 @@ def test_what_delta_refuses_is_refused_in_its_words_of_runs_and_fences_alike(eng
     new = order(table("new", tmp_path, **sql(query)))
     computation = engine.compute(new, attempt=1)
     with pytest.raises(RunError) as refused:
-        target(engine, new).write(computation, marker=marker(new, computation))
+        target(engine, new).write(computation, stamp=stamp_of(new, computation))
     assert told in str(refused.value)
     assert not refused.value.retryable
     assert refused.value.wrote_nothing
     with pytest.raises(RunError) as refused:
-        target(engine, new).fence(computation, marker=marker(new, kind="fence", version=2 * new.token))
+        target(engine, new).fence(computation, stamp=stamp_of(new, kind="fence", version=2 * new.token))
     assert told in str(refused.value)
     assert not list(Path(new.asset.storage.path).glob("[!_]*"))
     assert not DeltaTable.is_deltatable(new.asset.storage.path)

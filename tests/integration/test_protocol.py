@@ -15,8 +15,8 @@ from sparkassets.core.runs import InletPin
 from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import RunError
 from sparkassets.ports import FenceConflictError, HistoryGoneError, TargetMissingError
-from sparkassets.spark.commit_markers import format_marker
-from tests.integration.orders import computed, execute, marker, order, rows, save, sql, table, target
+from sparkassets.spark.commit_stamps import format_stamp
+from tests.integration.orders import computed, execute, order, rows, save, sql, stamp_of, table, target
 
 pytestmark = pytest.mark.spark
 
@@ -44,8 +44,8 @@ def test_a_fence_keeps_older_runs_out(engine, spark, log):
     first, zombie, newer = order(log), order(log), order(log)
     execute(engine, first)
     computation = engine.compute(zombie, attempt=1)
-    target(engine, newer).fence(None, marker=marker(newer, kind="fence", version=2 * newer.token))
-    target(engine, zombie).write(computation, marker=marker(zombie, computation))
+    target(engine, newer).fence(None, stamp=stamp_of(newer, kind="fence", version=2 * newer.token))
+    target(engine, zombie).write(computation, stamp=stamp_of(zombie, computation))
     assert len(rows(spark, log)) == 1
     assert target(engine, zombie).find_commits([zombie.run]) == ()
     execute(engine, newer)
@@ -55,7 +55,7 @@ def test_a_fence_keeps_older_runs_out(engine, spark, log):
 def test_a_fence_creates_a_missing_table_with_the_schema_and_layout_of_the_run(engine, tmp_path):
     daily = table("daily", tmp_path, by="day", **sql(ONE))
     run = order(daily, keys="2013-01-01")
-    target(engine, run).fence(engine.compute(run, attempt=1), marker=marker(run, kind="fence", version=2 * run.token))
+    target(engine, run).fence(engine.compute(run, attempt=1), stamp=stamp_of(run, kind="fence", version=2 * run.token))
     there = DeltaTable(daily.storage.path)
     assert [(each.name, str(each.type)) for each in there.schema().fields] == [
         ("day", 'PrimitiveType("date")'),
@@ -71,14 +71,14 @@ def test_a_fence_creates_a_missing_table_with_the_schema_and_layout_of_the_run(e
 def test_a_fence_of_a_missing_table_takes_the_declared_columns(engine, tmp_path):
     declared = table("declared", tmp_path, columns={"day": "date", "n": "int"}, **sql(ONE))
     run = order(declared)
-    target(engine, run).fence(None, marker=marker(run, kind="fence", version=2 * run.token))
+    target(engine, run).fence(None, stamp=stamp_of(run, kind="fence", version=2 * run.token))
     assert target(engine, run).transaction_version() == 2 * run.token
 
 
 def test_a_fence_without_table_and_schema_asks_for_one(engine, log):
     run = order(log)
     with pytest.raises(TargetMissingError, match=r"^log: the table at .*/log does not exist yet$"):
-        target(engine, run).fence(None, marker=marker(run, kind="fence", version=2 * run.token))
+        target(engine, run).fence(None, stamp=stamp_of(run, kind="fence", version=2 * run.token))
 
 
 def test_no_table_means_no_transaction_and_no_history(engine, log):
@@ -120,7 +120,7 @@ def test_a_write_in_flight_does_not_land_when_it_is_fenced(engine, spark, log, c
     worker.start()
     while system.getProperty("test.begun") is None:
         time.sleep(0.1)
-    target(engine, newer).fence(None, marker=marker(newer, kind="fence", version=2 * newer.token))
+    target(engine, newer).fence(None, stamp=stamp_of(newer, kind="fence", version=2 * newer.token))
     system.setProperty("test.leave", "now")
     worker.join(60)
     assert [str(error) for error in raised] == told
@@ -135,7 +135,7 @@ def test_of_two_fences_at_once_one_may_be_told_to_look_again(engine, log):
 
     def fence(run):
         try:
-            target(engine, run).fence(schema, marker=marker(run, kind="fence", version=2 * run.token))
+            target(engine, run).fence(schema, stamp=stamp_of(run, kind="fence", version=2 * run.token))
             said.append("fenced")
         except FenceConflictError as error:
             said.append(str(error))
@@ -193,7 +193,7 @@ def test_a_log_that_is_too_short_asks_a_person(engine, spark, log):
 def test_a_run_that_fenced_itself_is_not_in_however_short_the_log_is(engine, log):
     execute(engine, order(log))
     run = order(log)
-    target(engine, run).fence(None, marker=marker(run, kind="fence"))
+    target(engine, run).fence(None, stamp=stamp_of(run, kind="fence"))
     DeltaTable(log.storage.path).create_checkpoint()
     Path(log.storage.path, "_delta_log", f"{0:020}.json").unlink()
     assert target(engine, run).find_commits([run.run]) == ()
@@ -219,7 +219,7 @@ def test_a_path_may_hold_spaces_but_no_escapes(engine, tmp_path):
 
 def test_what_a_commit_says_of_itself(log):
     run = order(log)
-    assert json.loads(format_marker(marker(run, partitions=("2013-01-01",), measures={"watermarks": {"a": "1"}}))) == {
+    assert json.loads(format_stamp(stamp_of(run, partitions=("2013-01-01",), measures={"watermarks": {"a": "1"}}))) == {
         "app": run.app_id,
         "version": 2 * run.token + 1,
         "epoch": run.token,
@@ -233,7 +233,7 @@ def test_what_a_commit_says_of_itself(log):
 
 def test_the_wrong_kind_of_computation_is_a_mistake_of_the_caller(engine, log):
     with pytest.raises(TypeError, match="expected what compute returned, got object"):
-        target(engine, order(log)).write(object(), marker=marker(order(log)))
+        target(engine, order(log)).write(object(), stamp=stamp_of(order(log)))
 
 
 def test_however_short_the_log_is_what_no_version_of_the_transaction_tells_is_not_in(engine, spark, log):
@@ -247,5 +247,5 @@ def test_however_short_the_log_is_what_no_version_of_the_transaction_tells_is_no
     there = target(engine, run)
     assert there.find_commits([run.run], above=2 * run.token) == ()
     assert there.transaction_version() is not None
-    there.fence(None, marker=marker(run, version=2 * run.token, kind="fence"))
+    there.fence(None, stamp=stamp_of(run, version=2 * run.token, kind="fence"))
     assert there.find_commits([run.run], above=2 * run.token) == ()

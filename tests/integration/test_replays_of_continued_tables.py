@@ -17,7 +17,7 @@ from pyarrow import parquet
 from sparkassets import Project, RunError
 from sparkassets.core.documents.table_difference import ReplayResult, RowCounts
 from sparkassets.core.spec.storage_location import StorageLocation
-from sparkassets.ports import CommitMarker
+from sparkassets.ports import CommitStamp
 from sparkassets.spark.upserts.upsert_memory import copy_memory
 from tests.depth import deep
 from tests.example_package import install_example
@@ -172,11 +172,11 @@ def test_only_published_partitions_are_compared(shop, spark):
 def test_deletions_are_as_old_as_they_were_then(shop, spark, tmp_path):
     table = shop[0] / "warehouse/customers"
     app = next(iter(json.loads(each["userMetadata"]) for each in DeltaTable(table).history() if "userMetadata" in each))
-    marker = CommitMarker(app["app"], 1, 1, "copied", 0, "layout")
+    stamp = CommitStamp(app["app"], 1, 1, "copied", 0, "layout")
     source, target = (StorageLocation(str(place), str(place)) for place in (table, tmp_path / "copy"))
     as_of = datetime.now(UTC) + timedelta(days=1)
     version = DeltaTable(table).version()
-    copied = copy_memory(spark, source, target, version=version, app=app["app"], marker=marker, as_of=as_of)
+    copied = copy_memory(spark, source, target, version=version, app=app["app"], stamp=stamp, as_of=as_of)
     memories = [f"{each.path}/_sparkassets/remembered" for each in (source, target)]
     old, new = (spark.read.format("delta").load(each).selectExpr("max(at)").head()[0] for each in memories)
     assert copied == 0

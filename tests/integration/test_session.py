@@ -27,7 +27,7 @@ from sparkassets.spark.table_locations import path_of
 from sparkassets.spark.targets.spark_commit import write
 from sparkassets.spark.versions import list_settings
 from sparkassets.spark.writes import plan_write
-from tests.integration.orders import execute, marker, order, project, rows, save, sql, table
+from tests.integration.orders import execute, order, project, rows, save, sql, stamp_of, table
 
 pytestmark = pytest.mark.spark
 
@@ -199,14 +199,14 @@ def test_rows_outside_the_partitions_are_refused_where_delta_does_not_check_them
     save(frame, daily)
     there = describe_table(path_of(daily), open_table(path_of(daily)))
     run = order(daily, keys="2013-01-02")
-    own = marker(run)
+    own = stamp_of(run)
     with (
-        plan_write(run, frame, schema=frame.schema, table=there, marker=own) as (work, stamped),
+        plan_write(run, frame, schema=frame.schema, table=there, stamp=own) as (work, stamped),
         pytest.raises(
             RunError, match=r"^daily: rows outside the run's partitions 2013-01-02: day is 2013-01-01; nothing"
         ),
     ):
-        write(work, marker=stamped)
+        write(work, stamp=stamped)
 
 
 def test_pandas_in_a_run_is_no_warning(spark, recwarn):

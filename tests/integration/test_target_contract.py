@@ -115,9 +115,9 @@ class TestWhoCommits:
         computation = table.compute(order)
         refused = pytest.raises(RunError, match=r"^its claim has expired$") if commit == "spark" else nullcontext()
         with refused:
-            bound.fence(computation, marker=fence(order))
+            bound.fence(computation, stamp=fence(order))
         with refused:
-            bound.write(computation, marker=data(order))
+            bound.write(computation, stamp=data(order))
         assert DeltaTable.is_deltatable(table.asset.storage.path) == (commit == "auto")
 
 

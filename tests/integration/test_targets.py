@@ -7,7 +7,7 @@ from deltalake import DeltaTable
 
 from sparkassets.ports import RecordedTable
 from sparkassets.sources import DeltaTargetObserver
-from tests.integration.orders import execute, marker, order, sql, table, target
+from tests.integration.orders import execute, order, sql, stamp_of, table, target
 
 pytestmark = pytest.mark.spark
 
@@ -40,7 +40,7 @@ def test_what_a_look_finds_after_runs_and_after_others(engine, spark, tmp_path):
 
     assert look() is None
     later = order(daily, keys="2013-01-03")
-    target(engine, later).fence(None, marker=marker(later, kind="fence", version=2 * later.token))
+    target(engine, later).fence(None, stamp=stamp_of(later, kind="fence", version=2 * later.token))
     spark.sql(f"OPTIMIZE {at}")
     spark.sql(f"ALTER TABLE {at} SET TBLPROPERTIES ('a' = 'b')")
     assert (look().kind, look().commits) == ("moved", ())

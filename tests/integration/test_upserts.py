@@ -134,17 +134,17 @@ def test_what_a_run_remembered_that_never_committed_counts_for_nobody(engine, sp
 
 @pytest.mark.spark_alone  # shows its plan
 def test_a_merge_need_not_sort_the_table_unless_somebody_has_said_how_rows_are_joined(spark):
-    from sparkassets.ports import CommitMarker
+    from sparkassets.ports import CommitStamp
     from sparkassets.spark.upserts import key_merge
 
-    marker, key = (
-        CommitMarker("app", 1, 0, "r", 1, "data"),
+    stamp, key = (
+        CommitStamp("app", 1, 0, "r", 1, "data"),
         "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold",
     )
     own, theirs = spark.newSession(), spark.newSession()
     theirs.conf.set(key, "1b")
     for session in (own, theirs):
-        with key_merge._stamp_next_commit(session, marker):
+        with key_merge._stamp_next_commit(session, stamp):
             pass
     assert own.conf.get(key) == own.conf.get("spark.sql.adaptive.advisoryPartitionSizeInBytes")
     assert theirs.conf.get(key) == "1b"

@@ -38,7 +38,7 @@ from sparkassets.spark.engine import SparkEngine
 from sparkassets.spark.scratch import ScratchRows
 from tests.depth import deep, examples
 from tests.integration import orders
-from tests.integration.orders import marker, sql, table, target
+from tests.integration.orders import sql, stamp_of, table, target
 from tests.integration.queries import queries
 
 pytestmark = pytest.mark.spark
@@ -65,10 +65,10 @@ def values(lines: Sequence[Line], *, when: str = "CAST(day AS DATE)") -> str:
 def run(engine: SparkEngine, order: RunOrder) -> RunJudgement:
     """One run, as the protocol has it; what was decided of it."""
     made, at = engine.compute(order, attempt=1), target(engine, order)
-    stamp = marker(order, made)
-    judgement = at.prepare(made, marker=stamp)
+    stamp = stamp_of(order, made)
+    judgement = at.prepare(made, stamp=stamp)
     stamp = stamp if judgement is None else stamp.with_judgement(judgement, order)
-    at.write(made, marker=stamp)
+    at.write(made, stamp=stamp)
     made.release()
     (committed,) = at.find_commits([order.run])
     assert committed.withheld == (NOTHING if judgement is None else judgement.withheld)

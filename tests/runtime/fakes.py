@@ -23,7 +23,7 @@ from sparkassets.core.validations import RunJudgement
 from sparkassets.errors import SourceError, SparkAssetsError, describe_error
 from sparkassets.open_project import OpenProject
 from sparkassets.ports import (
-    CommitMarker,
+    CommitStamp,
     DataCommit,
     Enlist,
     LastLook,
@@ -47,7 +47,7 @@ from sparkassets.runtime.progress import FailureExplanation, SilentProgress
 class Commit:
     """What is in a table: rows of an order, of the partitions that are published, or a fence without any."""
 
-    marker: CommitMarker
+    stamp: CommitStamp
     order: RunOrder | None
 
 
@@ -172,7 +172,7 @@ class FakeEngine:
 
     def data(self, name: str) -> list[Commit]:
         """The data commits of a table."""
-        return [c for c in self.tables.get(name, []) if c.marker.kind == "data"]
+        return [c for c in self.tables.get(name, []) if c.stamp.kind == "data"]
 
     def judgement(self, name: str, order: RunOrder) -> RunJudgement | None:
         """What the rules of a table say of a run."""
@@ -194,47 +194,47 @@ class FakeTarget:
     enlist: Enlist = lambda: None
 
     def transaction_version(self) -> int | None:
-        versions = [c.marker.version for c in self.engine.tables.get(self.name, []) if c.marker.app_id == self.app_id]
+        versions = [c.stamp.version for c in self.engine.tables.get(self.name, []) if c.stamp.app_id == self.app_id]
         return versions[-1] if versions else None
 
     def find_commits(self, runs: Sequence[str], *, above: int = 0) -> Sequence[DataCommit]:
         self.engine.hook(self.name, "committed", None)
         metrics = self.engine.metrics
         return [
-            DataCommit(c.marker.run, c.marker.token, c.marker.attempt, version, "t", c.marker.measures, metrics)
+            DataCommit(c.stamp.run, c.stamp.token, c.stamp.attempt, version, "t", c.stamp.measures, metrics)
             for version, c in enumerate(self.engine.tables.get(self.name, []))
-            if c.marker.kind == "data"
-            and c.marker.run in runs
-            and c.marker.app_id == self.app_id
-            and c.marker.version >= above
+            if c.stamp.kind == "data"
+            and c.stamp.run in runs
+            and c.stamp.app_id == self.app_id
+            and c.stamp.version >= above
         ]
 
-    def fence(self, computation: Result | None, *, marker: CommitMarker) -> None:
+    def fence(self, computation: Result | None, *, stamp: CommitStamp) -> None:
         self.engine.hook(self.name, "fence", computation.order if computation else None)
         if self.name not in self.engine.tables and computation is None:
             raise TargetMissingError(f"{self.name} does not exist")
         if self.engine.commits:
             self.enlist()
-        self.commit(marker, None)
+        self.commit(stamp, None)
         self.engine.hook(self.name, "fenced", computation.order if computation else None)
 
-    def prepare(self, computation: Result, *, marker: CommitMarker) -> RunJudgement | None:
-        self.stage(marker)
+    def prepare(self, computation: Result, *, stamp: CommitStamp) -> RunJudgement | None:
+        self.stage(stamp)
         self.engine.hook(self.name, "prepare", computation.order)
-        return None if marker.judgement is not None else self.engine.judgement(self.name, computation.order)
+        return None if stamp.judgement is not None else self.engine.judgement(self.name, computation.order)
 
-    def stage(self, marker: CommitMarker) -> None:
+    def stage(self, stamp: CommitStamp) -> None:
         """The attempt's files are there."""
-        staged, own = self.engine.staged.setdefault(self.name, []), (marker.run, marker.token, marker.attempt)
+        staged, own = self.engine.staged.setdefault(self.name, []), (stamp.run, stamp.token, stamp.attempt)
         staged.extend([own] if own not in staged else [])
 
-    def write(self, computation: Result, *, marker: CommitMarker) -> None:
-        self.stage(marker)
+    def write(self, computation: Result, *, stamp: CommitStamp) -> None:
+        self.stage(stamp)
         if self.engine.commits:
             self.enlist()
         self.engine.hook(self.name, "write", computation.order)
-        order, withheld = computation.order, marker.withheld
-        self.commit(marker, order.restrict_to(order.partitions - withheld) if withheld else order)
+        order, withheld = computation.order, stamp.withheld
+        self.commit(stamp, order.restrict_to(order.partitions - withheld) if withheld else order)
         self.engine.hook(self.name, "written", computation.order)
 
     def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:
@@ -255,12 +255,12 @@ class FakeTarget:
         self.engine.hook(self.name, "remove", None)
         self.engine.removals.append((self.name, sorted(keep), sorted(unsettled), tokens))
 
-    def commit(self, marker: CommitMarker, order: RunOrder | None) -> None:
+    def commit(self, stamp: CommitStamp, order: RunOrder | None) -> None:
         """A lower version is skipped in silence, as Delta skips it."""
         with self.engine.lock:
             newest = self.transaction_version()
-            if newest is None or newest < marker.version:
-                self.engine.tables.setdefault(self.name, []).append(Commit(marker, order))
+            if newest is None or newest < stamp.version:
+                self.engine.tables.setdefault(self.name, []).append(Commit(stamp, order))
 
 
 @dataclass

@@ -26,7 +26,7 @@ from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.strategies import DateRange
 from sparkassets.core.validations import RuleVerdict, RunJudgement
 from sparkassets.errors import RunError
-from sparkassets.ports import CommitMarker, Observation, RunOrder
+from sparkassets.ports import CommitStamp, Observation, RunOrder
 from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, at, multi, project, source
@@ -126,7 +126,7 @@ class Lake(World):
         for name, spec in self.project.assets.items():
             if spec.source is None:
                 for commit in self.engine.data(name):
-                    found.update((name, partition) for partition in self.rows[commit.marker.run, commit.marker.attempt])
+                    found.update((name, partition) for partition in self.rows[commit.stamp.run, commit.stamp.attempt])
         return found + self.changes
 
     @property
@@ -136,7 +136,7 @@ class Lake(World):
         for name, spec in self.project.assets.items():
             table: dict[Partition, int] = {}
             for commit in self.engine.data(name) if spec.source is None else ():
-                rows = self.rows[commit.marker.run, commit.marker.attempt]
+                rows = self.rows[commit.stamp.run, commit.stamp.attempt]
                 same = {each for each in rows if rows[each] == table.get(each)} if self.compares else set()
                 found.update((name, partition) for partition in rows.keys() - same)
                 table |= rows
@@ -165,9 +165,9 @@ class Lake(World):
         rows: dict[Partition, int] = {}
         for commit in commits if version is None else commits[: version + 1]:
             if commit.order is not None:
-                computed = self.rows[commit.marker.run, commit.marker.attempt]
+                computed = self.rows[commit.stamp.run, commit.stamp.attempt]
                 published = computed.keys()
-                if commit.marker.withheld:
+                if commit.stamp.withheld:
                     published &= set(inside(commit.order.asset.partitioning, commit.order.partitions))
                 rows |= {partition: computed[partition] for partition in published}
         return rows
@@ -242,8 +242,8 @@ class LakeEngine(FakeEngine):
         name, partitioning = result.order.asset.name, result.order.asset.partitioning
         there = self.lake.table(name)
         same = [set_of(partitioning, each) for each in rows if rows[each] == there.get(each)]
-        marker = CommitMarker("", 0, 0, "", 0, "data", measures=result.measures)
-        told = marker.with_unchanged(PartitionSet.union(same), rows=len(same))
+        stamp = CommitStamp("", 0, 0, "", 0, "data", measures=result.measures)
+        told = stamp.with_unchanged(PartitionSet.union(same), rows=len(same))
         return replace(result, measures=told.measures)
 
 

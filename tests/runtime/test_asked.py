@@ -26,13 +26,13 @@ def world(*, by="day", write=None, **more) -> World:
 
 def untold(w: World, *, found: bool = False) -> None:
     """Nothing tells any more what the table's log held until now."""
-    commits = [each for each in w.engine.tables.get("a", []) if each.marker.kind == "data"]
+    commits = [each for each in w.engine.tables.get("a", []) if each.stamp.kind == "data"]
     known = len(w.engine.tables.get("a", []))
 
     def hook(_):
-        if w.engine.tables.get("a", [])[known:] and w.engine.tables["a"][-1].marker.kind == "data":
+        if w.engine.tables.get("a", [])[known:] and w.engine.tables["a"][-1].stamp.kind == "data":
             return
-        mark = commits[-1].marker if commits else None
+        mark = commits[-1].stamp if commits else None
         was = DataCommit(mark.run, mark.token, 1, 1, "t", mark.measures, {}) if found and mark else None
         raise HistoryGoneError("a: its table was restored", found=was)
 
@@ -42,7 +42,7 @@ def untold(w: World, *, found: bool = False) -> None:
 def restored(w: World) -> None:
     """The newest commit's rows are gone; its transaction stays, as RESTORE keeps these."""
     table = w.engine.tables["a"]
-    table[-1] = Commit(replace(table[-1].marker, kind="fence"), None)
+    table[-1] = Commit(replace(table[-1].stamp, kind="fence"), None)
 
 
 def run(w: World):

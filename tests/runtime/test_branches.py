@@ -152,15 +152,15 @@ class History:
     def in_branch(self, work: DriverWork | None = None) -> tuple[Lake, DriverWork]:
         branch = self.branch()
         lake = self.beside
-        lake.project, lake.store, lake.codes = branch.fork.project, branch.adapters.store, self.codes
+        lake.project, lake.store, lake.codes = branch.branch_project.project, branch.adapters.store, self.codes
         lake.observer = branch.adapters.find_observer  # type: ignore[method-assign, assignment]
-        return lake, BranchWork(work or DueWork(), branch.fork, branch.base.state())
+        return lake, BranchWork(work or DueWork(), branch.branch_project, branch.base.state())
 
     def promoting(self) -> DriverWork:
         branch = self.branch()
         self.lake.project = coded(self.plain, self.codes)
         self.lake.codes = self.codes
-        return PromotionWork(tuple(branch.fork.computed_assets), branch.offer)
+        return PromotionWork(tuple(branch.branch_project.computed_assets), branch.offer)
 
     def run_branch(self, moment: str | None = None) -> None:
         lake, work = self.in_branch()
@@ -258,7 +258,7 @@ class History:
                 assert is_as_told(told.result(60))
         self.lake.alive = self.beside.alive = False
         own = {base_uri(name) for name in self.plain.assets}
-        events = [each.entry for each in self.branch().own.entries_after(0, kinds=("event",))]
+        events = [each.entry for each in self.branch().journal.entries_after(0, kinds=("event",))]
         begun = [each.uri for each in events if isinstance(each, EventEntry) and each.uri in own]
         assert len(begun) == len(set(begun))
 
@@ -341,7 +341,7 @@ def drive(
 
 def is_promoted(history: History) -> None:
     """Whether the base's tables are as the branch's code makes them from scratch."""
-    own, lake = set(history.branch().fork.computed_assets), history.lake
+    own, lake = set(history.branch().branch_project.computed_assets), history.lake
     lake.project = coded(history.plain, history.codes)
     lake.codes = {name: history.codes.get(each.maker or name, 0) for name, each in lake.project.assets.items()}
     for name in tables(history.plain):
@@ -395,8 +395,8 @@ def test_a_branch_leaves_its_base_as_it_is(*, random: Random) -> None:
     assert history.lake.store.read_image(project="test") == before
     assert {k: len(v) for k, v in history.lake.engine.tables.items()} == tables
     computed = set(history.beside.engine.tables)
-    assert computed <= set(history.branch().fork.computed_assets)
-    assert set(history.codes) <= set(history.branch().fork.computed_assets)
+    assert computed <= set(history.branch().branch_project.computed_assets)
+    assert set(history.codes) <= set(history.branch().branch_project.computed_assets)
 
 
 def test_what_others_made_of_an_asset_since_the_branch_began_is_not_overwritten() -> None:

@@ -107,16 +107,16 @@ class Continued:
 
     def run_branch(self) -> None:
         branch = self.branch()
-        self.beside.project = branch.fork.project
+        self.beside.project = branch.branch_project.project
         self.beside.observer = branch.adapters.find_observer  # type: ignore[method-assign]
-        assert self.beside.driver().run_works([BranchWork(DueWork(), branch.fork, branch.base.state())]).ok
+        assert self.beside.driver().run_works([BranchWork(DueWork(), branch.branch_project, branch.base.state())]).ok
 
     def promotion(self, *, rebuild: bool) -> DriverWork | None:
         branch = self.branch()
         if not self.beside.store.exists() or branch.assets_not_run():
             return None
         self.base.project = self.project(1)
-        return PromotionWork(tuple(branch.fork.computed_assets), branch.offer, rebuild=rebuild)
+        return PromotionWork(tuple(branch.branch_project.computed_assets), branch.offer, rebuild=rebuild)
 
     def promote(self, moment: str = "", *, rebuild: bool = True) -> Summary | None:
         """Promotes, by a driver that never comes back from that moment."""

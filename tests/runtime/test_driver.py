@@ -223,7 +223,7 @@ def test_retries_keep_the_run_and_its_version():
     assert (result.status, result.attempts) == ("success", 3)
     assert orders[0] == orders[2]
     (commit,) = w.engine.data("a")
-    assert (commit.marker.attempt, commit.marker.version) == (3, 2 * commit.marker.token + 1)
+    assert (commit.stamp.attempt, commit.stamp.version) == (3, 2 * commit.stamp.token + 1)
 
 
 def test_an_error_that_trying_again_cannot_help_is_not_tried_again():
@@ -248,8 +248,8 @@ def test_a_failed_write_is_fenced_by_its_own_version():
     (result,) = w.driver().run_works([DueWork()]).runs
     assert result.status == "failed"
     (fence,) = w.engine.tables["a"]
-    assert (fence.marker.kind, fence.marker.version) == ("fence", 2 * fence.marker.token + 1)
-    late = replace(fence.marker, kind="data", attempt=1)
+    assert (fence.stamp.kind, fence.stamp.version) == ("fence", 2 * fence.stamp.token + 1)
+    late = replace(fence.stamp, kind="data", attempt=1)
     FakeTarget(w.engine, "a", late.app_id).commit(late, None)
     assert w.engine.data("a") == [], "a write that comes late is skipped"
 
@@ -285,7 +285,7 @@ def test_a_target_out_of_reach_leaves_the_chain_for_the_next_invocation():
     (result,) = w.driver().run_works([DueWork()]).runs
     assert result.status == "success"
     assert result.reason.startswith("takes over a-1, which never ended")
-    assert [c.marker.kind for c in w.engine.tables["a"]] == ["fence", "data"]
+    assert [c.stamp.kind for c in w.engine.tables["a"]] == ["fence", "data"]
 
 
 def test_a_timeout_fences_the_run_and_what_comes_late_does_not_land():

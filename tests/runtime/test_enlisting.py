@@ -79,7 +79,7 @@ def test_a_run_whose_claim_was_taken_over_enlists_nobody_and_commits_nothing():
     go_on.set()
     first.join(10)
     assert not first.is_alive()
-    assert [commit.marker.kind for commit in w.engine.tables["a"]] == ["fence", "data"]
+    assert [commit.stamp.kind for commit in w.engine.tables["a"]] == ["fence", "data"]
     assert entries(w) == ["claim", "claim", "renew", "success"]
 
 

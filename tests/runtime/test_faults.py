@@ -120,7 +120,7 @@ class History:
         names = [name for name, each in lake.project.assets.items() if each.source is None]
         found = [from_row(row).entry for row in lake.store.read_history(HistoryQuery(kinds=["success"]))]
         recorded = [each.run for each in found if isinstance(each, SuccessEntry)]
-        committed = [each.marker.run for name in names for each in lake.engine.data(name)]
+        committed = [each.stamp.run for name in names for each in lake.engine.data(name)]
         assert Counter(recorded) == Counter(committed), "a run is recorded once for each commit of its"
         driver = lake.driver()
         state = driver.ledger.open()

@@ -29,12 +29,12 @@ def world(**more) -> World:
 
 
 def kinds(w: World) -> list[list[str]]:
-    return [[commit.marker.kind for commit in w.engine.tables.get(name, [])] for name in BOTH]
+    return [[commit.stamp.kind for commit in w.engine.tables.get(name, [])] for name in BOTH]
 
 
 def orders(w: World) -> list[list[tuple[str, str]]]:
     """Of every outlet the runs and partitions that are in it."""
-    return [[(c.marker.run, str(c.order.partitions)) for c in w.engine.data(name)] for name in BOTH]
+    return [[(c.stamp.run, str(c.order.partitions)) for c in w.engine.data(name)] for name in BOTH]
 
 
 def recorded(w: World) -> list[tuple[str, str | None]]:
@@ -66,7 +66,7 @@ def test_who_finds_a_run_in_some_outlets_publishes_it_in_the_others_from_its_own
     assert first == second
     assert [run for run, _ in first] == ["a-1", "a-3"]
     assert w.engine.data("test")[0].order.pins == pinned
-    assert w.engine.data("test")[0].marker.token > w.engine.data("train")[0].marker.token
+    assert w.engine.data("test")[0].stamp.token > w.engine.data("train")[0].stamp.token
     assert recorded(w) == [("success", "a-1"), ("success", "a-3")]
 
 
@@ -107,7 +107,7 @@ def test_a_fence_is_in_place_when_it_is_seen_whatever_it_answers():
 
     w.engine.hooks["train", "fenced"] = nowhere
     assert w.driver().run_works([DueWork()]).ok
-    assert [commit.marker.kind for commit in acknowledged] == ["fence"]
+    assert [commit.stamp.kind for commit in acknowledged] == ["fence"]
     assert kinds(w) == [["fence", "data"], ["fence", "data"]]
 
 
@@ -130,7 +130,7 @@ def test_who_takes_over_removes_what_was_staged_in_vain_and_nothing_that_is_in(n
     dying(w, moment, name)
     assert w.driver().run_works([DueWork()]).ok
     assert staged(w) == left
-    tokens = [[commit.marker.token for commit in w.engine.data(name)] for name in BOTH]
+    tokens = [[commit.stamp.token for commit in w.engine.data(name)] for name in BOTH]
     assert [[token for _, token, _ in w.engine.staged[name]] for name in BOTH] == tokens
 
 
@@ -183,7 +183,7 @@ def test_who_fails_without_knowing_that_it_was_taken_over_removes_nothing_of_the
     assert recorded(w) == [("success", "a-1")]
     assert staged(w) == [[("a-1", 1)], [("a-1", 1)]]
     (committed,) = w.engine.data("test")
-    assert [token for _, token, _ in w.engine.staged["test"]] == [committed.marker.token]
+    assert [token for _, token, _ in w.engine.staged["test"]] == [committed.stamp.token]
 
 
 def test_what_cannot_be_removed_disturbs_no_run():
@@ -201,7 +201,7 @@ def test_the_next_attempt_writes_only_what_is_missing():
     (result,) = w.driver().run_works([DueWork()]).runs
     assert (result.status, result.attempts) == ("success", 2)
     assert kinds(w) == [["data"], ["data"]]
-    assert [w.engine.data(name)[0].marker.attempt for name in BOTH] == [1, 2]
+    assert [w.engine.data(name)[0].stamp.attempt for name in BOTH] == [1, 2]
 
 
 def test_a_run_that_fails_between_its_outlets_stays_for_the_next_claim():

@@ -129,7 +129,7 @@ def test_what_is_recorded_of_a_run_is_recorded_of_all_its_outlets_in_one_commit(
         assert first.partitions == second.partitions == own.partitions
         assert first.pins == second.pins == own.pins
     partitioning = lake.project.assets["one"].partitioning
-    runs = [{commit.marker.run for commit in lake.engine.data(name)} for name in OUTLETS]
+    runs = [{commit.stamp.run for commit in lake.engine.data(name)} for name in OUTLETS]
     recorded = {each.run for each in told}
     assert runs[0] | runs[1] <= recorded | {link.entry.run for each in history.states() for link in each.chain}
     assert all(set_of(partitioning, partition) for partition in lake.table("train"))

@@ -105,7 +105,7 @@ def test_a_run_that_was_killed_is_an_iteration_once(world, moment):
     assert len(state.iterations) == 2
     assert [each.shown for each in state.iterations] == [(each.version,) for each in state.iterations]
     assert {each.version for each in state.iterations} == {
-        version for version, commit in enumerate(world.engine.tables["model"]) if commit.marker.kind == "data"
+        version for version, commit in enumerate(world.engine.tables["model"]) if commit.stamp.kind == "data"
     }
 
 

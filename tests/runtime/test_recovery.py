@@ -41,7 +41,7 @@ def test_the_next_driver_settles_a_run_that_died(moment, exists):
     assert (summary.runs[0].adopted is not None) == (moment == "written")
     assert committed == exists + (moment == "written")
     recorded = [row.run for row in w.store.read_history(HistoryQuery(kinds=["success"]))]
-    assert recorded == [commit.marker.run for commit in data]
+    assert recorded == [commit.stamp.run for commit in data]
     assert w.driver().run_works([DueWork()]).runs == ()
 
 

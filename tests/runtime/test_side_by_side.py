@@ -48,7 +48,7 @@ def test_the_hours_of_a_day_of_two_warehouses_are_48_runs():
     w.tell("s", DAY)
     summary = w.driver().run_works([DueWork()])
     assert (len(summary.runs), summary.ok, once(w)) == (48, True, True)
-    assert len({commit.marker.app_id for commit in w.engine.data("a")}) <= 16
+    assert len({commit.stamp.app_id for commit in w.engine.data("a")}) <= 16
     claims = w.store.read_history(HistoryQuery(kinds=["claim"]))
     assert len(claims) == 49
     assert w.driver().run_works([DueWork()]).runs == ()
@@ -144,7 +144,7 @@ def test_two_that_died_side_by_side_are_settled_each_in_its_slot(moment, write):
     assert len(adopted) == (2 if moment == "written" else 0)
     recorded = Counter(row.run for row in w.store.read_history(HistoryQuery(kinds=["success"])))
     assert set(recorded.values()) == {1}
-    assert recorded.keys() == {commit.marker.run for commit in w.engine.data("a")}
+    assert recorded.keys() == {commit.stamp.run for commit in w.engine.data("a")}
     assert w.driver().run_works([DueWork()]).runs == ()
 
 

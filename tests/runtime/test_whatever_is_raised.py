@@ -106,7 +106,7 @@ def test_one_that_is_raised_while_a_failed_write_is_settled_leaves_that_to_the_n
 def test_an_execution_that_breaks_itself_ends_its_run(monkeypatch):
     w = world(source("s"), asset("a", "s"))
     w.tell("s", "2025-01-01")
-    monkeypatch.setattr(execution.RunExecution, "_fail_run", lambda *_: raising(SystemExit(1))(None))
+    monkeypatch.setattr(execution.RunExecution, "_conclude_failure", lambda *_: raising(SystemExit(1))(None))
     w.engine.hooks["a", "compute"] = raising(SystemExit(2))
     (result,) = w.driver().run_works([DueWork()]).runs
     assert (result.status, result.error) == ("failed", "1")

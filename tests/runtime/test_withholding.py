@@ -45,7 +45,7 @@ def published(w: World, name: str = "a") -> list[PartitionSet]:
 
 
 def withheld_in_commits(w: World, name: str = "a") -> list[PartitionSet]:
-    return [commit.marker.withheld for commit in w.engine.data(name)]
+    return [commit.stamp.withheld for commit in w.engine.data(name)]
 
 
 def test_what_is_withheld_is_in_no_row_of_the_one_commit_and_told_by_it():
@@ -54,7 +54,7 @@ def test_what_is_withheld_is_in_no_row_of_the_one_commit_and_told_by_it():
     w.driver().run_works([DueWork()])
     (commit,) = w.engine.data("a")
     assert (published(w), withheld_in_commits(w)) == ([FIRST], [SECOND])
-    assert commit.marker.judgement == withholding(SECOND)
+    assert commit.stamp.judgement == withholding(SECOND)
 
 
 def test_of_a_run_that_publishes_nothing_there_is_a_commit_all_the_same():
@@ -62,7 +62,7 @@ def test_of_a_run_that_publishes_nothing_there_is_a_commit_all_the_same():
     w.engine.judged["a"] = withholding(FIRST | SECOND)
     w.driver().run_works([DueWork()])
     assert (published(w), withheld_in_commits(w)) == ([NOTHING], [FIRST | SECOND])
-    assert w.engine.data("a")[0].marker.measures["published"] == "nothing"
+    assert w.engine.data("a")[0].stamp.measures["published"] == "nothing"
 
 
 def test_assets_without_rules_are_prepared_as_little_as_before():
@@ -70,7 +70,7 @@ def test_assets_without_rules_are_prepared_as_little_as_before():
     w.engine.hooks["a", "prepare"] = raising(RunError("asked for nothing"))
     w.driver().run_works([DueWork()])
     (commit,) = w.engine.data("a")
-    assert commit.marker.judgement is None
+    assert commit.stamp.judgement is None
 
 
 def test_a_run_whose_judging_fails_writes_nothing():
@@ -100,7 +100,7 @@ def test_who_completes_a_run_keeps_to_what_its_first_commit_withheld(name, momen
     dying(w, moment, name, judged=w.engine.judged)
     w.engine.judged["test"] = withholding(FIRST)
     w.driver().run_works([DueWork()])
-    found = [[(commit.order.partitions, commit.marker.withheld) for commit in w.engine.data(each)] for each in BOTH]
+    found = [[(commit.order.partitions, commit.stamp.withheld) for commit in w.engine.data(each)] for each in BOTH]
     assert found[0][0] == found[1][0] == (FIRST, SECOND)
 
 
@@ -118,11 +118,11 @@ def test_what_is_used_up_as_a_whole_is_withheld_as_a_whole(more):
     w.engine.judged["a"] = withholding(SECOND)
     w.driver().run_works([DueWork()])
     assert all(partitions in (NOTHING, FIRST) for partitions in published(w))
-    assert all(commit.order.partitions == NOTHING for commit in w.engine.data("a") if commit.marker.withheld)
+    assert all(commit.order.partitions == NOTHING for commit in w.engine.data("a") if commit.stamp.withheld)
 
 
 def test_a_run_that_withholds_something_moves_no_watermark():
     w = world()
     w.engine.judged["a"] = withholding(SECOND)
     w.driver().run_works([DueWork()])
-    assert "watermarks" not in w.engine.data("a")[0].marker.measures
+    assert "watermarks" not in w.engine.data("a")[0].stamp.measures

@@ -30,7 +30,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from sparkassets.cli.run_loop import InterruptedBySignalError, SignalStopper, drive
-from sparkassets.ports import CommitMarker, DataCommit, Enlist, RunOrder
+from sparkassets.ports import CommitStamp, DataCommit, Enlist, RunOrder
 from sparkassets.runtime.leases import LeaseMonitor
 from sparkassets.state import maintenance
 from sparkassets.state.memory_store import MemoryStore
@@ -94,8 +94,8 @@ class Table(FakeTarget):
 
     forgotten: Forgotten = field(default_factory=Counter)
 
-    def commit(self, marker: CommitMarker, order: RunOrder | None) -> None:
-        super().commit(marker, order)
+    def commit(self, stamp: CommitStamp, order: RunOrder | None) -> None:
+        super().commit(stamp, order)
         old = self.engine.tables[self.name][:-COMMITS_KEPT]
         del self.engine.tables[self.name][: len(old)]
         self.forgotten[self.name] += len(old)

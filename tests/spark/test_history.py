@@ -27,7 +27,7 @@ class Past:
             yield {"version": version, "operation": "WRITE", "userMetadata": json.dumps(self.told[version])}
 
 
-def marker_of(kind: str, token: int, *, own: bool = True) -> Mapping[str, Any]:
+def stamp_fields(kind: str, token: int, *, own: bool = True) -> Mapping[str, Any]:
     version = 0 if kind == "layout" else 2 * token + own
     more = {"run": f"r{token}", "attempt": 1, "measures": {}}
     return {"app": "j/a", "version": version, "epoch": token, "kind": kind, **more}
@@ -39,12 +39,12 @@ def found(*told: Mapping[str, Any], runs: tuple[str, ...], above: int = 0) -> li
 
 
 def test_a_run_is_found_behind_what_put_its_table_s_layout_back():
-    told = marker_of("data", 1), marker_of("data", 2), marker_of("layout", 2)
+    told = stamp_fields("data", 1), stamp_fields("data", 2), stamp_fields("layout", 2)
     assert found(*told, runs=("r2",), above=4) == ["r2"]
-    assert found(marker_of("data", 1), marker_of("layout", 1), runs=("r2",), above=4) == []
+    assert found(stamp_fields("data", 1), stamp_fields("layout", 1), runs=("r2",), above=4) == []
 
 
 def test_a_run_is_not_sought_below_the_tokens_it_may_have():
-    told = marker_of("data", 1), marker_of("data", 3), marker_of("fence", 5, own=False)
+    told = stamp_fields("data", 1), stamp_fields("data", 3), stamp_fields("fence", 5, own=False)
     assert found(*told, runs=("r3", "r5"), above=6) == ["r3"]
     assert found(*told, runs=("r4", "r5"), above=8) == []

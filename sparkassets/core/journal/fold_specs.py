@@ -18,7 +18,7 @@ class FoldInlet:
     """An inlet as the fold sees it.
 
     Attributes:
-        needs: The mapping between the consumer's partitions and the inlet's.
+        needs: The dependency: which inlet partitions a consumer partition needs; named as it is stored.
         settle: Seconds for which it must not have been updated.
         aligned: Whether a run reads the inlet's run of the same tick.
         on_removed: Whether consumer partitions are computed again or keep their rows when their input is removed.

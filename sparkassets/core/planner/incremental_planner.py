@@ -232,7 +232,7 @@ def _affects_downstream(asset: AssetSpec, previous: AssetDecision, decision: Ass
 
 def _visible_to_consumers(decision: AssetDecision) -> tuple[object, ...]:
     """The parts of a decision that the decisions for its consumers read."""
-    return decision.coming, decision.barriers, decision.unread_by
+    return decision.expected, decision.blockers, decision.unread_by
 
 
 def _decision_change_times(context: PlanningContext, asset: AssetSpec, decision: AssetDecision) -> Iterable[int]:

@@ -23,12 +23,12 @@ from sparkassets.core.planner.gates.inlet_gates import apply_gates, describe_rem
 from sparkassets.core.planner.gates.partition_gates import remove_failed, remove_partly_appended
 from sparkassets.core.planner.gates.upstream_waits import apply_upstream_waits
 from sparkassets.core.planner.plan import AssetNote, Plan, Waiting
-from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext, UpstreamBarrier
+from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext, UpstreamBlocker
 from sparkassets.core.planner.run_slots import (
+    allows_parallel_runs,
     build_settling_runs,
     claims_whole_table,
     describe_live_runs,
-    has_parallel_runs,
     leftover_slots,
 )
 from sparkassets.core.planner.wording import listing, plural
@@ -233,7 +233,7 @@ def decide_asset(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
     decision = blocked or _run_steps(context, asset, state)
     decision = table_losses.add_loss_notes(context, asset, state, decision)
     decision = outdated_code.add_code_notes(context, asset, state, decision)
-    decision = withheld_partitions.add_withheld_barriers(context, asset, state, decision)
+    decision = withheld_partitions.add_withheld_blockers(context, asset, state, decision)
     note = context.notes.get(asset.name)
     return replace(decision, notes=(*decision.notes, AssetNote(asset.name, note))) if note else decision
 
@@ -251,7 +251,7 @@ def _run_steps(context: PlanningContext, asset: AssetSpec, state: AssetState) ->
         progress = add_redo_runs(case, progress, STEPS)
     progress = add_idle_reasons(case, progress)
     unread = _unread_partitions(case, progress) if len(state.made) > 1 else {}
-    return AssetDecision(progress.runs, progress.waiting, progress.coming, progress.barriers, unread_by=unread)
+    return AssetDecision(progress.runs, progress.waiting, progress.expected, progress.blockers, unread_by=unread)
 
 
 def _unread_partitions(case: DecisionInput, progress: DecisionProgress) -> dict[str, PartitionSet]:
@@ -259,11 +259,11 @@ def _unread_partitions(case: DecisionInput, progress: DecisionProgress) -> dict[
     from sparkassets.core.planner.due.unaffected_readers import find_unaffected_readers  # where code has changed
 
     run_partitions = [run.partitions for run in progress.runs]
-    coming_later = progress.coming - PartitionSet.union(
+    expected_later = progress.expected - PartitionSet.union(
         [*run_partitions, *(each.partitions for each in progress.awaited)]
     )
     unread: dict[str, PartitionSet] = {}
-    for partitions in filter(None, (*run_partitions, coming_later)):
+    for partitions in filter(None, (*run_partitions, expected_later)):
         for name in find_unaffected_readers(case.context, case.asset, partitions):
             unread[name] = unread.get(name, NOTHING) | partitions
     return unread
@@ -284,14 +284,14 @@ def _wait_for_live_runs(context: PlanningContext, asset: AssetSpec, state: Asset
     Runs of a parallel asset exclude each other only where one claims the whole table.
     """
     live = context.live_claims(state)
-    if not live or (has_parallel_runs(asset) and not any(claims_whole_table(link, state) for link in live)):
+    if not live or (allows_parallel_runs(asset) and not any(claims_whole_table(link, state) for link in live)):
         return None
     waiting = describe_live_runs(context, asset, state)
     unread: dict[str, PartitionSet] = {}
     for request in (link.entry.request for link in live):
         unread |= {name: unread.get(name, NOTHING) | request.partitions for name in request.unread_by}
-    coming = PartitionSet.union(each.partitions for each in waiting)
-    return AssetDecision((), tuple(waiting), coming=coming, unread_by=unread)
+    expected = PartitionSet.union(each.partitions for each in waiting)
+    return AssetDecision((), tuple(waiting), expected=expected, unread_by=unread)
 
 
 def _settle_former_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
@@ -317,7 +317,7 @@ def _decide_held_back(context: PlanningContext, asset: AssetSpec, state: AssetSt
         return lost
     if (unfenced := _explain_unfenced(context, asset, state)) is not None:
         failure = f"{asset.name}, which failed"
-        return AssetDecision((), (Waiting(asset.name, unfenced),), barriers=(UpstreamBarrier(EVERYTHING, failure),))
+        return AssetDecision((), (Waiting(asset.name, unfenced),), blockers=(UpstreamBlocker(EVERYTHING, failure),))
     if asset.paused or state.paused:
         reason = f"paused by {state.pause_reason}" if state.pause_reason else "paused"
         return _decide_not_running(context, asset, state, reason)
@@ -329,13 +329,13 @@ def _decide_held_back(context: PlanningContext, asset: AssetSpec, state: AssetSt
 def _decide_not_running(context: PlanningContext, asset: AssetSpec, state: AssetState, reason: str) -> AssetDecision:
     """Decision for a paused or unselected asset, with ``reason`` as the reason.
 
-    It passes the barriers of its inlets on, so that its consumers wait for the failed partitions further up.
+    It passes the blockers of its inlets on, so that its consumers wait for the failed partitions further up.
     """
-    barriers: tuple[UpstreamBarrier, ...] = ()
-    if any(context.decisions[name].barriers for name in asset.inlets if name in context.decisions):
+    blockers: tuple[UpstreamBlocker, ...] = ()
+    if any(context.decisions[name].blockers for name in asset.inlets if name in context.decisions):
         pending = find_pending(context, asset, state) if asset.partitioning.is_partitioned else None
-        barriers = apply_upstream_waits(DecisionInput(context, asset, state, pending), DecisionProgress()).barriers
-    return AssetDecision((), (Waiting(asset.name, reason, quiet=True),), barriers=barriers)
+        blockers = apply_upstream_waits(DecisionInput(context, asset, state, pending), DecisionProgress()).blockers
+    return AssetDecision((), (Waiting(asset.name, reason, quiet=True),), blockers=blockers)
 
 
 def _explain_unfenced(context: PlanningContext, asset: AssetSpec, state: AssetState) -> str | None:
@@ -343,7 +343,7 @@ def _explain_unfenced(context: PlanningContext, asset: AssetSpec, state: AssetSt
 
     Its commit may still land, so a second run now could write the same rows twice.
     """
-    if not state.chain or has_parallel_runs(asset) or state.chain[-1].status != "unfenced" or not state.failed:
+    if not state.chain or allows_parallel_runs(asset) or state.chain[-1].status != "unfenced" or not state.failed:
         return None
     last_failure = state.failed[-1]
     if last_failure.invocation != context.invocation or last_failure.token != state.chain[-1].token:
@@ -384,6 +384,6 @@ def assemble_plan(context: PlanningContext, project: ProjectSpec) -> Plan:
 
 def find_upcoming_partitions(context: PlanningContext, asset: AssetSpec) -> PartitionSet:
     """Absent partitions that runs of this invocation will bring; none where it is unknown which ones come."""
-    coming = find_decision(context, asset).coming
+    expected = find_decision(context, asset).expected
     present = asset.partitioning.inside(context.state_of(asset).coverage)
-    return NOTHING if coming.is_everything else asset.partitioning.inside(coming) - present
+    return NOTHING if expected.is_everything else asset.partitioning.inside(expected) - present

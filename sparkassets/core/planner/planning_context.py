@@ -109,7 +109,7 @@ def may_skip_partitions(state: AssetState) -> bool:
 
 
 @frozen
-class UpstreamBarrier:
+class UpstreamBlocker:
     """Partitions that cannot come because they, or some of their inlets, failed or are withheld.
 
     Attributes:
@@ -129,28 +129,28 @@ class AssetDecision:
     Attributes:
         runs: Due runs in order; of one slot only the first can be claimed now.
         waiting: Why the rest does not run.
-        coming: Partitions that it publishes in this invocation unless a run fails; their consumers wait.
-        barriers: Partitions that cannot come.
+        expected: Partitions that it publishes in this invocation unless a run fails; their consumers wait.
+        blockers: Partitions that cannot come.
         notes: Remarks about its table.
-        unread_by: By consumer, the partitions of ``coming`` that are no news for it.
+        unread_by: By consumer, the partitions of ``expected`` that are no news for it.
     """
 
     runs: tuple[PlannedRun, ...] = ()
     waiting: tuple[Waiting, ...] = ()
-    coming: PartitionSet = NOTHING
-    barriers: tuple[UpstreamBarrier, ...] = ()
+    expected: PartitionSet = NOTHING
+    blockers: tuple[UpstreamBlocker, ...] = ()
     notes: tuple[AssetNote, ...] = ()
     unread_by: Mapping[str, PartitionSet] = field(default_factory=dict)
 
     @property
     def blocked_partitions(self) -> PartitionSet:
         """All partitions that cannot come."""
-        return PartitionSet.union(barrier.partitions for barrier in self.barriers)
+        return PartitionSet.union(blocker.partitions for blocker in self.blockers)
 
     def seen_by(self, consumer: str) -> AssetDecision:
-        """The decision as far as it concerns a consumer: without what is coming and no news for it."""
+        """The decision as far as it concerns a consumer: without what is expected and no news for it."""
         unread = self.unread_by.get(consumer)
-        return self if unread is None else replace(self, coming=self.coming - unread)
+        return self if unread is None else replace(self, expected=self.expected - unread)
 
 
 @mutable

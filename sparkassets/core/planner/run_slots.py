@@ -21,7 +21,7 @@ from sparkassets.core.strategies import EveryInstance
 from sparkassets.frozen import replace
 
 
-def has_parallel_runs(asset: AssetSpec) -> bool:
+def allows_parallel_runs(asset: AssetSpec) -> bool:
     """Whether each partition of the asset is a run of its own, and several of these runs may go at once."""
     return isinstance(asset.strategy, EveryInstance) and asset.partitioning.is_partitioned
 
@@ -54,7 +54,7 @@ def busy_partitions(context: PlanningContext, asset: AssetSpec, state: AssetStat
 
     Empty for an asset whose runs go one at a time: while one is live, `describe_live_runs` makes the whole asset wait.
     """
-    if not has_parallel_runs(asset):
+    if not allows_parallel_runs(asset):
         return NOTHING
     live_slots = {link.slot for link in context.live_claims(state)}
     partitions = PartitionSet.union(link.entry.partitions for link in state.chain if link.slot in live_slots)
@@ -64,7 +64,7 @@ def busy_partitions(context: PlanningContext, asset: AssetSpec, state: AssetStat
 def can_run_beside(context: PlanningContext, asset: AssetSpec, state: AssetState) -> bool:
     """Whether more runs of the asset may start beside its live runs."""
     is_table_claimed = any(claims_whole_table(link, state) for link in context.live_claims(state))
-    return has_parallel_runs(asset) and not is_table_claimed and not exclusive_reason(asset, state)
+    return allows_parallel_runs(asset) and not is_table_claimed and not exclusive_reason(asset, state)
 
 
 def describe_live_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[Waiting]:
@@ -230,7 +230,7 @@ def leftover_slots(context: PlanningContext, asset: AssetSpec, state: AssetState
 
     Slot 0 is left out: it belongs to runs that go one at a time.
     """
-    if not state.chain or has_parallel_runs(asset):
+    if not state.chain or allows_parallel_runs(asset):
         return []
     parallel_slots = [slot for slot in state.chains if slot]
     held = find_held_slots(context, state) if parallel_slots else set()

@@ -267,7 +267,7 @@ def python(written: str, at: DocumentPlace, context: CheckContext) -> Iterator[C
     yield PythonCheck(name, function_name, context.scope, module.search_path, code_digest)
 
 
-MAKERS: Final[Mapping[str, Callable[[Any, DocumentPlace, CheckContext], Iterator[Check]]]] = {
+CHECK_BUILDERS: Final[Mapping[str, Callable[[Any, DocumentPlace, CheckContext], Iterator[Check]]]] = {
     "has_columns": has_columns,
     "row_count": row_count,
     "not_null": not_null,

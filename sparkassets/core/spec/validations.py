@@ -12,7 +12,7 @@ from sparkassets.core.spec.asset_models import AssetFile, OutletMap
 from sparkassets.core.spec.drafts import AssetDraft
 from sparkassets.core.spec.inlet_models import InletMap
 from sparkassets.core.spec.rule_checks import (
-    MAKERS,
+    CHECK_BUILDERS,
     CheckContext,
     CodeCatalog,
     check_text,
@@ -155,7 +155,7 @@ def _compile_item(
     value: Any = getattr(item, kind)
     if not value and kind != "sql" and not (at / kind).value:
         (at / kind).add_problem(f"{kind!r} is empty; expected a column")
-    checks = list(MAKERS[kind](value, at / kind, CheckContext(scope, columns, code, of_inlet)))
+    checks = list(CHECK_BUILDERS[kind](value, at / kind, CheckContext(scope, columns, code, of_inlet)))
     if item.name is not None and len(checks) > 1:
         message = f"'name' names one rule, but {kind!r} has {len(checks)} columns"
         (at / "name").add_problem(message, hint="write one item for each")

@@ -72,7 +72,7 @@ class BranchCommands(Generic[P]):
             InputError: No branch may have that name, there is no base yet, or no such branch where there has to be.
         """
         branch = self._existing_branch(name) if existing else self._branch(name, sample)
-        return self._open_in(branch.fork.project, branch.adapters, BranchScope(branch, self._context))
+        return self._open_in(branch.branch_project.project, branch.adapters, BranchScope(branch, self._context))
 
     def sample(self, name: str, most: int, *, keys: Sequence[str] = ()) -> BranchSample:
         """The newest ``most`` partitions of each asset that the branch computes, with those that these need.
@@ -86,7 +86,7 @@ class BranchCommands(Generic[P]):
 
         branch = self._branch(name)
         now = to_unix(self._context.adapters.clock.now())
-        return sample_branch(branch.fork, branch.base.state(), most=most, now=now, keys=keys)
+        return sample_branch(branch.branch_project, branch.base.state(), most=most, now=now, keys=keys)
 
     def differs(self, name: str) -> bool:
         """Whether the branch's code differs from the base's, so that the branch computes anything.
@@ -94,7 +94,7 @@ class BranchCommands(Generic[P]):
         Raises:
             InputError: No branch may have that name, or there is no base yet.
         """
-        return bool(self._branch(name).fork.computed_assets)
+        return bool(self._branch(name).branch_project.computed_assets)
 
     def plan_promotion(self, name: str, *, select: Selection = None, rebuild: bool = False) -> Plan:
         """What `promote` would take over into the base now, and why it would not take the rest.
@@ -189,7 +189,7 @@ class BranchCommands(Generic[P]):
             self._context.adapters.remove_folder(f"{self._context.spec.state.rstrip('/')}/{BRANCH_FOLDER}", name)
             return ()
         branch = self._existing_branch(name)
-        self._refuse_promotions(name, branch.own.state().journal_id)
+        self._refuse_promotions(name, branch.journal.state().journal_id)
 
         def decide(state: State) -> Sequence[Entry]:
             lost = self._context.lost_claims(state)
@@ -205,14 +205,14 @@ class BranchCommands(Generic[P]):
                 if not asset_state.paused
             ]
 
-        with ProjectContext(branch.fork.project, branch.adapters).recording("drop") as ledger:
+        with ProjectContext(branch.branch_project.project, branch.adapters).recording("drop") as ledger:
             ledger.commit(decide)
         views = list_views(branch, is_dropped=True)
         if views.tables and (problems := self._context.adapters.update_views(views)):
             raise InputError(f"branch {name!r} still has {few(problems)}", hint="drop the branch again")
         self._context.adapters.remove_folder(f"{self._context.spec.warehouse.rstrip('/')}/{WAREHOUSE_FOLDER}", name)
         self._context.adapters.remove_folder(f"{self._context.spec.state.rstrip('/')}/{BRANCH_FOLDER}", name)
-        return tuple(branch.fork.computed_assets)
+        return tuple(branch.branch_project.computed_assets)
 
     def names(self) -> list[str]:
         """The names of the branches that there are, ascending."""
@@ -295,7 +295,7 @@ class BranchCommands(Generic[P]):
     def _computed_selection(self, branch: Branch, select: Collection[str] | None) -> tuple[str, ...]:
         """The assets that the branch computes, limited to ``select``; all of them for None."""
         chosen = self._context.select(select)
-        return tuple(name for name in branch.fork.computed_assets if chosen is None or name in chosen)
+        return tuple(name for name in branch.branch_project.computed_assets if chosen is None or name in chosen)
 
 
 class BranchScope:
@@ -306,7 +306,7 @@ class BranchScope:
     """
 
     def __init__(self, branch: Branch, base: ProjectContext) -> None:
-        self.title = f"branch {branch.fork.name!r}"
+        self.title = f"branch {branch.branch_project.name!r}"
         self._branch = branch
         self._base = base
         self._views: BranchViews | None = None
@@ -319,7 +319,7 @@ class BranchScope:
         Raises:
             InputError: An asset is not in the project, or the branch computes none of the selected ones.
         """
-        computed = self._branch.fork.computed_assets
+        computed = self._branch.branch_project.computed_assets
         if select is None or not computed:
             return None
         chosen = self._base.select(select) or ()
@@ -335,7 +335,7 @@ class BranchScope:
         Raises:
             InputError: With how to do ``verb`` to it all the same.
         """
-        if name in self._base.spec.assets and name not in self._branch.fork.computed_assets:
+        if name in self._base.spec.assets and name not in self._branch.branch_project.computed_assets:
             message = f"{self.title} does not compute {name!r}: it is the same in the base"
             raise InputError(message, hint=f"use `sparkassets {verb} {name}` without --branch")
 
@@ -346,14 +346,14 @@ class BranchScope:
     def begin(self, works: Sequence[DriverWork]) -> list[DriverWork]:
         """Wraps each work so that it first records up to which entry the branch knows its base."""
         base = self._branch.base.state()
-        return [BranchWork(work, self._branch.fork, base) for work in works]
+        return [BranchWork(work, self._branch.branch_project, base) for work in works]
 
     def end(self, summary: Summary) -> None:
         """Updates the views by which catalogs show the branch; a sample of a branch is not shown."""
         from sparkassets.features.branches.branch_views import show_branch
 
         branch, can_show = self._branch, self._base.spec.is_in_catalogs and not (summary.interrupted or summary.lost)
-        if can_show and branch.fork.computed_assets and not branch.is_sample:
+        if can_show and branch.branch_project.computed_assets and not branch.is_sample:
             self._views = show_branch(branch, self._views)
 
 
@@ -370,7 +370,7 @@ def find_differences(
     """
     differences: list[AssetDifference] = []
     comparer: SparkTableComparer | None = None
-    base_state, branch_state = branch.base.state(), branch.own.state()
+    base_state, branch_state = branch.base.state(), branch.journal.state()
     project = with_known_segments(branch.base.project, branch_state)
     try:
         for name, partitions in compared.items():
@@ -378,7 +378,7 @@ def find_differences(
             if asset.outlets or asset.storage is None:
                 continue
             base_table = _compared_table(asset, asset.storage.path, base_state.assets.get(name), partitions)
-            place = branch_storage(branch.base.project, branch.fork.name, asset)
+            place = branch_storage(branch.base.project, branch.branch_project.name, asset)
             branch_table = _compared_table(
                 asset, place.path if place is not None else "", branch_state.assets.get(name), partitions
             )

@@ -28,16 +28,18 @@ class BranchSample:
     partitions: Mapping[str, PartitionSet]
     left_out: Mapping[str, str]
 
-    def limit(self, fork: BranchProject) -> BranchProject:
+    def limit(self, branch_project: BranchProject) -> BranchProject:
         """The branch that computes no other partitions."""
         assets = {
             name: replace(asset, reach=asset.reach & self.partitions.get(name, EVERYTHING))
-            for name, asset in fork.project.assets.items()
+            for name, asset in branch_project.project.assets.items()
         }
-        return replace(fork, project=replace(fork.project, assets=assets))
+        return replace(branch_project, project=replace(branch_project.project, assets=assets))
 
 
-def sample_branch(fork: BranchProject, base: State, *, most: int, now: int, keys: Sequence[str] = ()) -> BranchSample:
+def sample_branch(
+    branch_project: BranchProject, base: State, *, most: int, now: int, keys: Sequence[str] = ()
+) -> BranchSample:
     """The newest ``most`` partitions of each asset that the branch computes, and what these need of the others.
 
     With ``keys`` those that they name, ``A..B`` or ``A``, of the assets that have such partitions. Partitions that the
@@ -47,8 +49,8 @@ def sample_branch(fork: BranchProject, base: State, *, most: int, now: int, keys
     Raises:
         InputError: No asset of the branch has partitions of such a key.
     """
-    context = PlanningContext(fork.project, base, now=now, clock=now)
-    computed = [fork.project.assets[name] for name in fork.computed_assets]
+    context = PlanningContext(branch_project.project, base, now=now, clock=now)
+    computed = [branch_project.project.assets[name] for name in branch_project.computed_assets]
     available: dict[str, PartitionSet] = {}
     for asset in computed:
         maker = available.get(asset.maker)
@@ -56,7 +58,7 @@ def sample_branch(fork: BranchProject, base: State, *, most: int, now: int, keys
     if keys:
         chosen = {asset.name: _select_named(asset, available[asset.name], keys) for asset in computed}
         if computed and not any(chosen[asset.name] for asset in computed if asset.partitioning.is_partitioned):
-            raise InputError(f"branch {fork.name!r} computes no partition {listing(keys)}")
+            raise InputError(f"branch {branch_project.name!r} computes no partition {listing(keys)}")
     else:
         chosen = {asset.name: _select_newest(asset, available[asset.name], most) for asset in computed}
     _add_needed(context, computed, available, chosen)

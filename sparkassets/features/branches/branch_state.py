@@ -146,8 +146,8 @@ class Branch:
     """A branch with the journal of its base and its own, both as they are now; of a ``sample`` if there is one.
 
     Attributes:
-        fork: Which project it is.
-        base, own: Their journals.
+        branch_project: Its assets, and which of them it computes itself.
+        base, journal: Readers of the journals of its base and of its own.
         adapters: What reaches the branch.
         is_sample: Whether only a sample of it is computed.
     """
@@ -163,13 +163,13 @@ class Branch:
     ) -> None:
         stored_in_branch = replace(base.project, state=branch_state_location(base.project, name))
         state = JournalReader(make_adapters(stored_in_branch).store, base.project, clock).state()
-        fork = build_branch_project(base.project, name, base.state(), state)
-        self.fork = fork if sample is None else sample.limit(fork)
+        branch_project = build_branch_project(base.project, name, base.state(), state)
+        self.branch_project = branch_project if sample is None else sample.limit(branch_project)
         self.is_sample = sample is not None
         self.base = base
-        adapters = make_adapters(self.fork.project)
+        adapters = make_adapters(self.branch_project.project)
         self.adapters = replace(adapters, find_observer=self._observe_base(adapters.find_observer))
-        self.own = JournalReader(self.adapters.store, self.fork.project, clock)
+        self.journal = JournalReader(self.adapters.store, self.branch_project.project, clock)
         self._clock = clock
         self._offers: dict[int, PromotionOffer] = {}
         self._results: _BranchResults | None = None
@@ -179,28 +179,29 @@ class Branch:
     ) -> Callable[[AssetSpec], SourceObserver | None]:
         """Finds observers as ``find_observer``, but for assets that the branch reads from the base."""
         base_observer = BaseObserver(self.base)
-        return lambda asset: base_observer if asset.name in self.fork.reused_assets else find_observer(asset)
+        return lambda asset: base_observer if asset.name in self.branch_project.reused_assets else find_observer(asset)
 
     def assets_not_run(self) -> list[str]:
         """Assets that the branch computes and that did not run with their present code yet."""
         changed = {
             each.asset
-            for each in changed_spec_entries(self.fork.project, self.own.state())
+            for each in changed_spec_entries(self.branch_project.project, self.journal.state())
             if isinstance(each, SpecEntry)
         }
-        return [name for name in self.fork.computed_assets if name in changed]
+        return [name for name in self.branch_project.computed_assets if name in changed]
 
     def notes(self, context: PlanningContext) -> tuple[AssetNote, ...]:
         """A note for each asset: computed in the branch and why, or read from the base and how far."""
-        fork, state = self.fork, context.state
+        branch_project, state = self.branch_project, context.state
         computed = (
-            AssetNote(name, f"computed in branch {fork.name}: {why}") for name, why in fork.computed_assets.items()
+            AssetNote(name, f"computed in branch {branch_project.name}: {why}")
+            for name, why in branch_project.computed_assets.items()
         )
         observed = (
-            AssetNote(name, f"observed by branch {fork.name} itself: {why}")
-            for name, why in fork.changed_sources.items()
+            AssetNote(name, f"observed by branch {branch_project.name} itself: {why}")
+            for name, why in branch_project.changed_sources.items()
         )
-        reused = (AssetNote(name, self._reuse_note(name, state)) for name in fork.reused_assets)
+        reused = (AssetNote(name, self._reuse_note(name, state)) for name in branch_project.reused_assets)
         return (*computed, *observed, *reused)
 
     def _reuse_note(self, name: str, state: State) -> str:
@@ -213,7 +214,11 @@ class Branch:
 
     def _has_missed(self, name: str) -> bool:
         """Whether changes of an asset that the branch has not read have expired in the base's journal."""
-        asset, asset_state, base = self.fork.project.assets[name], self.own.state().assets.get(name), self.base.state()
+        asset, asset_state, base = (
+            self.branch_project.project.assets[name],
+            self.journal.state().assets.get(name),
+            self.base.state(),
+        )
         read_seq = read_up_to(asset_state.position, base) if asset_state is not None else None
         if read_seq is None or not self.base.has_expired(read_seq):
             return False
@@ -234,52 +239,52 @@ class Branch:
 
         The branch is read once, at the first call, so that all plans of a promotion offer the same results.
         """
-        fork = self.fork
+        branch_project = self.branch_project
         if self._results is None:
             self._results = self._read_results()
         results = self._results
         news = [
             entry
-            for name in fork.reused_assets
+            for name in branch_project.reused_assets
             if (entry := self._base_news(name, results.assumed_state, context.state)) is not None
         ]
-        state = self.own.assume(results.assumed_state, news)
+        state = self.journal.assume(results.assumed_state, news)
         return PromotionOffer(
-            fork.name,
-            PlanningContext(fork.project, state, context.now, to_unix(self._clock.now())),
-            tuple(fork.computed_assets),
+            branch_project.name,
+            PlanningContext(branch_project.project, state, context.now, to_unix(self._clock.now())),
+            tuple(branch_project.computed_assets),
             results.state.journal_id,
             results.state.seq,
             results.successes,
-            tuple(fork.changed_sources),
+            tuple(branch_project.changed_sources),
             results.column_changes,
         )
 
     def _read_results(self) -> _BranchResults:
         """Reads what the branch has computed up to now."""
-        state, fork = self.own.state(), self.fork
+        state, branch_project = self.journal.state(), self.branch_project
         successes: dict[str, list[tuple[int, SuccessEntry]]] = {}
-        for numbered in self.own.entries_after(0, kinds=("success",)):
+        for numbered in self.journal.entries_after(0, kinds=("success",)):
             if isinstance(numbered.entry, SuccessEntry) and numbered.seq <= state.seq:
                 successes.setdefault(numbered.entry.asset, []).append((numbered.seq, numbered.entry))
-        changes = {name: self._column_changes(name) for name in fork.computed_assets}
+        changes = {name: self._column_changes(name) for name in branch_project.computed_assets}
         return _BranchResults(
             state,
-            self.own.assume(state, changed_spec_entries(fork.project, state)),
+            self.journal.assume(state, changed_spec_entries(branch_project.project, state)),
             successes,
             {name: change for name, change in changes.items() if change},
         )
 
     def _column_changes(self, name: str) -> ColumnChanges:
         """Difference of the columns of an asset's table from base to branch; empty if either table's are not known."""
-        assets = (self.base.project.assets[name], self.fork.project.assets[name])
+        assets = (self.base.project.assets[name], self.branch_project.project.assets[name])
         stored = (self.adapters.read_columns(each) if each.storage is not None else None for each in assets)
         before, after = (each or () for each in stored)
         return ColumnChanges.from_columns(before, after) if before and after else ColumnChanges()
 
     def _base_news(self, name: str, branch: State, base: State) -> Entry | None:
         """The entry for what the base has recorded of an asset and the branch has not seen; None without news."""
-        asset, asset_state = self.fork.project.assets[name], branch.assets[name]
+        asset, asset_state = self.branch_project.project.assets[name], branch.assets[name]
         read_seq = read_up_to(asset_state.position, base)
         entries = self.base.entries_after(read_seq or 0, uri=asset.uri)
         is_shared = sum(each.uri == asset.uri for each in self.base.project.assets.values()) > 1

@@ -21,15 +21,15 @@ def list_views(branch: Branch, *, is_dropped: bool = False) -> BranchViews:
     """The views that catalogs should have of a branch now; none of one that this or another process is dropping."""
     base = branch.base.state()
     try:
-        own = branch.own.state()
+        own = branch.journal.state()
         is_dropped |= any(asset_state.paused for asset_state in own.assets.values())  # a drop alone pauses in a branch
     except StateError:  # its journal is gone already
         own, is_dropped = State(), True
     tables: dict[tuple[str, ...], ShownTable | None] = dict.fromkeys(_recorded_tables(base))
-    for asset in branch.fork.base.assets.values():
+    for asset in branch.branch_project.base.assets.values():
         if asset.is_named and asset.storage is not None and (asset.source is None or not asset.source.varies):
             tables[asset.storage.table] = None if is_dropped else _find_shown_table(asset, branch, base, own)
-    return BranchViews(branch.fork.name, f"{base.journal_id}/{branch.fork.name}", tables)
+    return BranchViews(branch.branch_project.name, f"{base.journal_id}/{branch.branch_project.name}", tables)
 
 
 def show_branch(branch: Branch, shown: BranchViews | None) -> BranchViews:
@@ -40,7 +40,7 @@ def show_branch(branch: Branch, shown: BranchViews | None) -> BranchViews:
     while (views := list_views(branch)) != shown:
         shown = views
         if views.tables and (problems := branch.adapters.update_views(views)):
-            warn_of_views(branch.fork.name, problems)
+            warn_of_views(branch.branch_project.name, problems)
     return views
 
 
@@ -60,9 +60,13 @@ def _recorded_tables(base: State) -> Iterator[tuple[str, ...]]:
 
 def _find_shown_table(asset: AssetSpec, branch: Branch, base: State, own: State) -> ShownTable | None:
     """What the branch shows of an asset: its own table, or else the base's; None where that does not exist yet."""
-    fork = branch.fork
-    location = branch_storage(fork.base, fork.name, asset) if asset.name in fork.computed_assets else asset.storage
-    is_own = asset.name in fork.computed_assets or asset.name in fork.changed_sources
+    branch_project = branch.branch_project
+    location = (
+        branch_storage(branch_project.base, branch_project.name, asset)
+        if asset.name in branch_project.computed_assets
+        else asset.storage
+    )
+    is_own = asset.name in branch_project.computed_assets or asset.name in branch_project.changed_sources
     asset_state = (own if is_own else base).assets.get(asset.name)
     if location is None or asset_state is None or asset_state.table_id is None or asset_state.version is None:
         return None

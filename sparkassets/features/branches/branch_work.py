@@ -21,16 +21,16 @@ class BranchWork(DriverWork):
     From that point on, a promotion can tell the branch's changes from those that the base made since.
     """
 
-    def __init__(self, work: DriverWork, fork: BranchProject, base: State) -> None:
+    def __init__(self, work: DriverWork, branch_project: BranchProject, base: State) -> None:
         self.select = work.select
         self._work = work
-        self._fork = fork
+        self._branch_project = branch_project
         self._base = base
 
     def begin(self, context: PlanningContext) -> Sequence[Entry]:
         """For each computed asset without one, an event with the base's sequence number; then the work's entries."""
         state, base_position = context.state, {"seq": self._base.seq, "journal": self._base.journal_id}
-        new_assets = [name for name in self._fork.computed_assets if not state.dataset(base_uri(name)).seq]
+        new_assets = [name for name in self._branch_project.computed_assets if not state.dataset(base_uri(name)).seq]
         return [
             *(EventEntry(base_uri(name), extra=base_position) for name in new_assets),
             *self._work.begin(context),

@@ -18,8 +18,8 @@ from sparkassets.errors import InputError, RunError
 from sparkassets.features.replay.recorded_run import reads_own_table
 from sparkassets.frozen import frozen, replace
 from sparkassets.ports import RunComputation, RunOrder, TargetFactory
-from sparkassets.runtime.claimed_targets import make_marker
-from sparkassets.spark.commit_markers import has_no_rows, read_marker
+from sparkassets.runtime.claimed_targets import make_stamp
+from sparkassets.spark.commit_stamps import has_no_rows, read_stamp
 from sparkassets.spark.computation import SparkComputation
 from sparkassets.spark.context import make_context
 from sparkassets.spark.inlet_reader import ReadInlets
@@ -65,7 +65,7 @@ class RunCommit:
 
 
 def find_run_commit(session: SparkSession, order: RunOrder, published: PublishedEntry) -> RunCommit:
-    """The commit by which the run published, found by its marker in the table's log.
+    """The commit by which the run published, found by its stamp in the table's log.
 
     Raises:
         RunError: Another table has taken its place, or its log begins later.
@@ -76,8 +76,8 @@ def find_run_commit(session: SparkSession, order: RunOrder, published: Published
         raise RunError(f"{name}: the table at {location.display_text} is not the recorded one")
     commits = _commits_up_to(table, version)
     commit = next(commits, {})
-    marker = read_marker(commit)
-    if marker is None or marker.get("run") != order.run:
+    stamp = read_stamp(commit)
+    if stamp is None or stamp.get("run") != order.run:
         raise RunError(f"{name}: version {version}, which run {order.run} made, is no longer in the table's log")
     at = commit.get("timestamp")
     at = at if isinstance(at, datetime) else from_unix(int(at or 0) // 1000)
@@ -126,7 +126,7 @@ def copy_earlier_rows(
     if not is_exact and not parts.is_everything:
         predicate = partition_predicate(rows.schema, parts, partitioning=partitioning, owner=asset.name)
         rows = rows if predicate is None else rows.filter(predicate)
-    marker = make_marker(scratch, 2 * scratch.token - 1, "data", token=scratch.token)
+    stamp = make_stamp(scratch, 2 * scratch.token - 1, "data", token=scratch.token)
     if asset.write is not None and asset.write.by_keys:
         remembered = copy_memory(
             session,
@@ -134,15 +134,15 @@ def copy_earlier_rows(
             location_of(scratch.asset),
             version=commit.earlier_version,
             app=order.app_id,
-            marker=marker,
+            stamp=stamp,
             as_of=commit.at,
         )
-        marker = marker if remembered is None else replace(marker, measures={MEASURE: remembered})
+        stamp = stamp if remembered is None else replace(stamp, measures={MEASURE: remembered})
     plain = replace(scratch.asset, write=ReplaceWrite(), rules=(), partitioning=UNPARTITIONED)
     copying = replace(scratch, asset=plain, partitions=EVERYTHING, rebuilds=True, outlets=())
     context = make_context(copying, watermark=None, project=project, folders={})
     target = targets.open_target(plain, app_id=copying.app_id, enlist=_enlist_nothing)
-    target.write(SparkComputation(copying, rows, rows.schema, None, context, ReadInlets()), marker=marker)
+    target.write(SparkComputation(copying, rows, rows.schema, None, context, ReadInlets()), stamp=stamp)
 
 
 def write_scratch_tables(
@@ -154,19 +154,17 @@ def write_scratch_tables(
         RunError: The rows cannot be computed or written.
         SourceError: A file that is read has changed meanwhile.
     """
-    marker = make_marker(
-        scratch, 2 * scratch.token + 1, "data", token=scratch.token, computation=computation, attempt=1
-    )
+    stamp = make_stamp(scratch, 2 * scratch.token + 1, "data", token=scratch.token, computation=computation, attempt=1)
     if scratch.has_rules or withheld:  # as decided then: other rules, and later row counts, may decide otherwise
-        marker = marker.with_judgement(RunJudgement(withheld), scratch)
+        stamp = stamp.with_judgement(RunJudgement(withheld), scratch)
     opened = [
         targets.open_target(each.asset, app_id=each.app_id, enlist=_enlist_nothing) for each in scratch.table_orders
     ]
     if len(opened) > 1 or scratch.has_rules:
         for target in opened:
-            target.prepare(computation, marker=marker)
+            target.prepare(computation, stamp=stamp)
     for target in opened:
-        target.write(computation, marker=marker)
+        target.write(computation, stamp=stamp)
 
 
 def _enlist_nothing() -> None:

@@ -21,10 +21,10 @@ from sparkassets.delta.log import FileAction
 from sparkassets.delta.partition_files import UnchangedFiles
 from sparkassets.delta.staging import IterationRows, StagedFile, discard, discard_files, make_readable
 from sparkassets.errors import RunError
-from sparkassets.ports import CommitMarker, FenceConflictError, RunOrder
+from sparkassets.ports import CommitStamp, FenceConflictError, RunOrder
 from sparkassets.spark import scratch
 from sparkassets.spark.column_comments import with_comments
-from sparkassets.spark.commit_markers import format_marker
+from sparkassets.spark.commit_stamps import format_stamp
 from sparkassets.spark.own_session import given_setting, settings_of
 from sparkassets.spark.table_locations import path_of
 from sparkassets.spark.targets import staging_layout
@@ -110,7 +110,7 @@ def _find_session_reason(session: SparkSession, *, new: bool) -> str | None:
 
 
 def write(
-    computation: SparkComputation, planned: PlannedWrite, table: DeltaTable | None, *, marker: CommitMarker
+    computation: SparkComputation, planned: PlannedWrite, table: DeltaTable | None, *, stamp: CommitStamp
 ) -> bool:
     """Stages the rows and commits them, and returns True; False, with nothing written, where Spark has to commit.
 
@@ -118,13 +118,13 @@ def write(
         RunError: As of `stage_rows`, or another writer was quicker.
         SourceError: As of `stage_rows`.
     """
-    staged = stage_rows(computation, planned, table, marker=marker)
+    staged = stage_rows(computation, planned, table, stamp=stamp)
     if staged is not None:
-        commit_staged(staged, marker=marker)
+        commit_staged(staged, stamp=stamp)
     return staged is not None
 
 
-def commit_staged(staged: DriverStaging, *, marker: CommitMarker) -> None:
+def commit_staged(staged: DriverStaging, *, stamp: CommitStamp) -> None:
     """Commits staged files; files of unchanged partitions are dropped, and the table's own stay.
 
     An iteration also gets a log of its own. If a newer iteration is published already, the commit adds no files.
@@ -135,7 +135,7 @@ def commit_staged(staged: DriverStaging, *, marker: CommitMarker) -> None:
     planned, table, asset = staged.planned_write, staged.table, staged.planned_write.asset
     path, layout = path_of(asset), layout_of(asset, planned.schema, planned.table)
     added = _settle_files(staged)
-    request = _make_request(staged, added, marker)
+    request = _make_request(staged, added, stamp)
     if asset.publishes:
         make_readable(path, staged.attempt, added, request, schema=_delta_schema(staged.fields), layout=layout)
     if table is None:
@@ -153,21 +153,21 @@ def _settle_files(staged: DriverStaging) -> list[StagedFile]:
     return _move_files(staged.planned_write, added)
 
 
-def _make_request(staged: DriverStaging, added: Sequence[StagedFile], marker: CommitMarker) -> CommitRequest:
+def _make_request(staged: DriverStaging, added: Sequence[StagedFile], stamp: CommitStamp) -> CommitRequest:
     """The commit of these files; it adds and removes none if a newer iteration is published already."""
     computation, planned, table = staged.computation, staged.planned_write, staged.table
     unchanged, publishes = staged.unchanged or UnchangedFiles(), planned.asset.publishes
     keeps_newest = publishes and computation.order.keeps_newest_iteration and table is not None
     removed = FileSplit() if keeps_newest else staged.replaced.without(unchanged.table_paths)
     if staged.unchanged is not None:
-        marker = marker.with_unchanged(unchanged.parts, rows=unchanged.rows)
+        stamp = stamp.with_unchanged(unchanged.parts, rows=unchanged.rows)
     request = CommitRequest(
         owner=planned.asset.name,
-        app=marker.app_id,
-        version=marker.version,
-        user_metadata=format_marker(marker),
+        app=stamp.app_id,
+        version=stamp.version,
+        user_metadata=format_stamp(stamp),
         metrics=_count_metrics(added, removed) if staged.merge is None else staged.merge.metrics(added),
-        is_parallel_run=_make_parallel_test(computation, planned, marker),
+        is_parallel_run=_make_parallel_test(computation, planned, stamp),
     )
     if keeps_newest:
         return request
@@ -184,7 +184,7 @@ def _make_request(staged: DriverStaging, added: Sequence[StagedFile], marker: Co
 
 
 def plan_iteration_copy(
-    computation: SparkComputation, planned: PlannedWrite, table: DeltaTable | None, marker: CommitMarker
+    computation: SparkComputation, planned: PlannedWrite, table: DeltaTable | None, stamp: CommitStamp
 ) -> PlannedWrite:
     """Stages the rows as an iteration with a log of its own, and returns the write that copies them into the table.
 
@@ -193,12 +193,12 @@ def plan_iteration_copy(
     Raises:
         RunError: As of `write`.
     """
-    fields, attempt, path = table_fields(planned, table), attempt_of(planned.asset, marker), path_of(planned.asset)
+    fields, attempt, path = table_fields(planned, table), attempt_of(planned.asset, stamp), path_of(planned.asset)
     rows = rows_to_stage(planned, fields, None)
     if rows is None:
         raise TypeError("rows without others can always be staged")
     files = write_staged(computation, planned, rows, attempt, fields=fields, table=table)
-    request = CommitRequest(planned.asset.name, marker.app_id, marker.version, format_marker(marker))
+    request = CommitRequest(planned.asset.name, stamp.app_id, stamp.version, format_stamp(stamp))
     layout = layout_of(planned.asset, planned.schema, planned.table)
     make_readable(path, attempt, files, request, schema=_delta_schema(fields), layout=layout)
     staged = rows.sparkSession.read.format("delta").load(f"{path}/{attempt.folder}")
@@ -207,7 +207,7 @@ def plan_iteration_copy(
     return replace(planned, landing=replace(planned.landing, rows=staged))
 
 
-def commit_restored(order: RunOrder, rows: IterationRows, table: DeltaTable, *, marker: CommitMarker) -> bool:
+def commit_restored(order: RunOrder, rows: IterationRows, table: DeltaTable, *, stamp: CommitStamp) -> bool:
     """Publishes an older iteration's files again, for its partitions or the whole table, and returns True.
 
     False, with nothing written, where Spark has to: folders or columns differ, or files hold other partitions, too.
@@ -223,12 +223,12 @@ def commit_restored(order: RunOrder, rows: IterationRows, table: DeltaTable, *, 
     replaced = FileSplit() if is_whole_table else split_files(table, order.partitions, partitioning=asset.partitioning)
     if replaced.mixed:
         return False
-    own_app = asset_app(marker.app_id)
+    own_app = asset_app(stamp.app_id)
     request = CommitRequest(
         owner=asset.name,
-        app=marker.app_id,
-        version=marker.version,
-        user_metadata=format_marker(marker),
+        app=stamp.app_id,
+        version=stamp.version,
+        user_metadata=format_stamp(stamp),
         adds=rows.adds(),
         removes=replaced.inside,
         replaces_all=is_whole_table,
@@ -237,7 +237,7 @@ def commit_restored(order: RunOrder, rows: IterationRows, table: DeltaTable, *, 
         conflicts_with=(lambda _: True)
         if is_whole_table
         else make_touch_test(table, order.partitions, partitioning=asset.partitioning, split=replaced),
-        is_parallel_run=lambda app: not is_whole_table and app != marker.app_id and asset_app(app) == own_app,
+        is_parallel_run=lambda app: not is_whole_table and app != stamp.app_id and asset_app(app) == own_app,
     )
     commit(path_of(asset), table, request)
     return True
@@ -248,27 +248,27 @@ def _has_columns_of(rows: IterationRows, table: DeltaTable) -> bool:
     return all(types.get(field["name"]) == field["type"] for field in rows.schema["fields"])
 
 
-def fence(asset: AssetSpec, table: DeltaTable, *, marker: CommitMarker) -> None:
-    """Commits an empty version with the marker, so that no older claim can write to the table any more.
+def fence(asset: AssetSpec, table: DeltaTable, *, stamp: CommitStamp) -> None:
+    """Commits an empty version with the stamp, so that no older claim can write to the table any more.
 
     Raises:
         FenceConflictError: Another writer was quicker, and changed the table.
     """
-    request = CommitRequest(asset.name, marker.app_id, marker.version, format_marker(marker))
+    request = CommitRequest(asset.name, stamp.app_id, stamp.version, format_stamp(stamp))
     try:
         commit(path_of(asset), table, request)
     except CommitConflictError as error:
         raise FenceConflictError(str(error)) from error
 
 
-def make_table(asset: AssetSpec, schema: StructType, *, marker: CommitMarker) -> None:
+def make_table(asset: AssetSpec, schema: StructType, *, stamp: CommitStamp) -> None:
     """Creates the table without rows, by a fence.
 
     Raises:
         FenceConflictError: Another writer created it first.
     """
     columns = _delta_schema(with_comments(nullable_fields(schema), asset))
-    request = CommitRequest(asset.name, marker.app_id, marker.version, format_marker(marker), schema=columns)
+    request = CommitRequest(asset.name, stamp.app_id, stamp.version, format_stamp(stamp), schema=columns)
     try:
         create(path_of(asset), request, layout=layout_of(asset, schema, None), properties=driver_properties(asset))
     except CommitConflictError as error:
@@ -276,17 +276,17 @@ def make_table(asset: AssetSpec, schema: StructType, *, marker: CommitMarker) ->
 
 
 def _make_parallel_test(
-    computation: SparkComputation, planned: PlannedWrite, marker: CommitMarker
+    computation: SparkComputation, planned: PlannedWrite, stamp: CommitStamp
 ) -> Callable[[str], bool]:
     """Returns a test for application ids of parallel runs of the asset, whose commits do not conflict with this one.
 
     It is never true if the rows come from the asset's own table or replace all of it: then any commit conflicts.
     """
     own_app, conflicts_always = (
-        asset_app(marker.app_id),
+        asset_app(stamp.app_id),
         computation.read_version is not None or planned.landing.replaces == "all",
     )
-    return lambda app: not conflicts_always and app != marker.app_id and asset_app(app) == own_app
+    return lambda app: not conflicts_always and app != stamp.app_id and asset_app(app) == own_app
 
 
 def _make_conflict_test(staged: DriverStaging) -> Callable[[FileAction], bool]:

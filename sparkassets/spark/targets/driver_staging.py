@@ -17,7 +17,7 @@ from sparkassets.delta.partition_files import UnchangedFiles, examine_mixed_file
 from sparkassets.delta.staging import NULL_FOLDER, StagedFile, StagingAttempt, discard, list_staged_files
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
-from sparkassets.ports import CommitMarker, RunOrder
+from sparkassets.ports import CommitStamp, RunOrder
 from sparkassets.spark import scratch, sqltext
 from sparkassets.spark.capabilities import capabilities_of, union_all
 from sparkassets.spark.column_comments import with_comments
@@ -109,7 +109,7 @@ def stage_rows(
     planned: PlannedWrite,
     table: DeltaTable | None,
     *,
-    marker: CommitMarker,
+    stamp: CommitStamp,
     rules: RowRules | None = None,
 ) -> DriverStaging | None:
     """Stages the rows for the driver's commit; None where Spark has to commit.
@@ -122,7 +122,7 @@ def stage_rows(
         SourceError: Files changed while they were read; nothing is published.
     """
     if planned.landing.merge is not None and table is not None:
-        return _stage_merge(computation, planned, planned.landing.merge, table, marker=marker)
+        return _stage_merge(computation, planned, planned.landing.merge, table, stamp=stamp)
     replaced, fields = find_replaced(computation.order, planned, table), table_fields(planned, table)
     if replaced.mixed and _forbids_copies(planned.asset, table):
         return None
@@ -131,7 +131,7 @@ def stage_rows(
     rows = rows_to_stage(planned, fields, table, replaced.mixed, rules)
     if rows is None:
         return None
-    attempt, observation = attempt_of(planned.asset, marker), None
+    attempt, observation = attempt_of(planned.asset, stamp), None
     if rules is not None and not replaced.mixed:  # copied rows are not to be judged
         observation = plan_observation(rows, rules, keys_of(computation.order, rules, rows.schema))
     files = write_staged(computation, planned, rows, attempt, fields=fields, table=table, observation=observation)
@@ -144,7 +144,7 @@ def stage_rows(
 
 
 def _stage_merge(
-    computation: SparkComputation, planned: PlannedWrite, merge: KeyMerge, table: DeltaTable, *, marker: CommitMarker
+    computation: SparkComputation, planned: PlannedWrite, merge: KeyMerge, table: DeltaTable, *, stamp: CommitStamp
 ) -> DriverStaging | None:
     """Stages the files that a merge rewrites; None where Spark has to merge."""
     computation.inlets.check_files()  # the rows to merge have been read by now
@@ -154,7 +154,7 @@ def _stage_merge(
         raise planned.explain_error(error) from error
     if found is None or not keeps_paths(file.path for file in found.replaced):
         return None
-    fields, attempt = table_fields(planned, table), attempt_of(planned.asset, marker)
+    fields, attempt = table_fields(planned, table), attempt_of(planned.asset, stamp)
     files: Sequence[StagedFile] = ()
     if found.rows is not None:
         files = write_staged(computation, planned, found.rows, attempt, fields=fields, table=table)
@@ -271,14 +271,14 @@ def _spark_schema(fields: Sequence[Mapping[str, Any]]) -> StructType:
     return StructType.fromJson({"type": "struct", "fields": [dict(each) for each in fields]})
 
 
-def discard_attempt(asset: AssetSpec, marker: CommitMarker) -> None:
-    """Removes the files that a write with that marker staged, unless a commit holds them."""
-    discard(path_of(asset), attempt_of(asset, marker))
+def discard_attempt(asset: AssetSpec, stamp: CommitStamp) -> None:
+    """Removes the files that a write with that stamp staged, unless a commit holds them."""
+    discard(path_of(asset), attempt_of(asset, stamp))
 
 
-def attempt_of(asset: AssetSpec, marker: CommitMarker) -> StagingAttempt:
-    """The attempt that stages the files of a write with that marker."""
-    return StagingAttempt(marker.run, marker.token, marker.attempt, asset.publishes)
+def attempt_of(asset: AssetSpec, stamp: CommitStamp) -> StagingAttempt:
+    """The attempt that stages the files of a write with that stamp."""
+    return StagingAttempt(stamp.run, stamp.token, stamp.attempt, asset.publishes)
 
 
 def write_staged(
@@ -371,7 +371,7 @@ def rows_to_stage(
     rows = planned.landing.rows.selectExpr(
         *(f"{spelling[each['name'].lower()]} AS {sqltext.name(each['name'])}" for each in fields)
     )
-    marked = staging_layout.mark_taken(rows, rules)
+    marked = staging_layout.flag_taken_rows(rows, rules)
     if marked is None or table is None or not mixed:
         return marked
     return staging_layout.add_copied(marked, planned, table, files=mixed)

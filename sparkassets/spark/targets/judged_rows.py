@@ -16,7 +16,7 @@ from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.validations import RunJudgement, row_removing_rules
 from sparkassets.core.validations.judgement import judge_run
 from sparkassets.frozen import frozen
-from sparkassets.ports import CommitMarker, RunOrder
+from sparkassets.ports import CommitStamp, RunOrder
 from sparkassets.spark import sqltext
 from sparkassets.spark.capabilities import require_commits
 from sparkassets.spark.computation import SparkComputation
@@ -26,7 +26,7 @@ from sparkassets.spark.open_tables import find_table
 from sparkassets.spark.partition_guard import find_segments, guard_for
 from sparkassets.spark.scratch import ScratchRows, attempt_of, discard_scratch
 from sparkassets.spark.table_locations import location_of, save_rows
-from sparkassets.spark.targets.spark_commit import marker_options
+from sparkassets.spark.targets.spark_commit import stamp_options
 from sparkassets.spark.upserts.staged_rows import EVERY_ROW, KeptRows
 from sparkassets.spark.validation import (
     STAYS,
@@ -160,7 +160,7 @@ class JudgedStaging:
         return self.place.read_rows(self.computation.frame.sparkSession, self.schema)
 
 
-def stage_judged(computation: SparkComputation, rules: RowRules, *, marker: CommitMarker) -> JudgedStaging:
+def stage_judged(computation: SparkComputation, rules: RowRules, *, stamp: CommitStamp) -> JudgedStaging:
     """Stages the rows that may land, each marked with the rule that takes it away, if any does.
 
     Raises:
@@ -168,7 +168,7 @@ def stage_judged(computation: SparkComputation, rules: RowRules, *, marker: Comm
         SourceError: Files changed while they were read.
     """
     judged, planned = choose_judged_rows(computation.order, computation.frame, schema=computation.schema)
-    place = ScratchRows(location_of(computation.order.asset), attempt_of(marker), _STAGED_PART)
+    place = ScratchRows(location_of(computation.order.asset), attempt_of(stamp), _STAGED_PART)
     rows = judged.rows
     if rules.takes_rows:
         joined = rules.join_foreign_keys(rows)
@@ -178,14 +178,14 @@ def stage_judged(computation: SparkComputation, rules: RowRules, *, marker: Comm
         place.write_rows(rows)
         computation.inlets.check_files()
     except Exception as error:
-        release_judged(computation, marker)
+        release_judged(computation, stamp)
         raise planned.explain_error(error) from error
     return JudgedStaging(computation, place, rows.schema, tuple(judged.columns), judged.delete_condition)
 
 
-def release_judged(computation: SparkComputation, marker: CommitMarker) -> None:
+def release_judged(computation: SparkComputation, stamp: CommitStamp) -> None:
     """Removes the staged rows, where the storage allows it."""
-    discard_scratch(computation.frame.sparkSession, location_of(computation.order.asset), attempt_of(marker))
+    discard_scratch(computation.frame.sparkSession, location_of(computation.order.asset), attempt_of(stamp))
 
 
 def _except_deletes(deletes: str | None, taking: Column) -> Column:
@@ -212,7 +212,7 @@ def quarantine_of(asset: AssetSpec) -> StorageLocation:
 
 
 def keep_quarantined(
-    rows: DataFrame, rules: RowRules, order: RunOrder, keys: PartitionGrouping, *, marker: CommitMarker
+    rows: DataFrame, rules: RowRules, order: RunOrder, keys: PartitionGrouping, *, stamp: CommitStamp
 ) -> None:
     """Commits the rows that rules put into quarantine, each with its rule, run and partition.
 
@@ -226,8 +226,8 @@ def keep_quarantined(
         n: rule.name for n, rule in enumerate(row_removing_rules(rules.rules), 1) if rule.severity == "quarantine"
     }
     quarantined = rows.filter(f"{TAKEN} IN ({', '.join(map(str, numbers))})")
-    published = order.restrict_to(order.partitions - marker.withheld)
-    if marker.withheld and (partitions := guard_for(published, rows.schema)) is not None:
+    published = order.restrict_to(order.partitions - stamp.withheld)
+    if stamp.withheld and (partitions := guard_for(published, rows.schema)) is not None:
         quarantined = quarantined.filter(partitions.predicate)
     names = " ".join(f"WHEN {number} THEN {sqltext.text(name)}" for number, name in numbers.items())
     labelled = quarantined.selectExpr(
@@ -239,7 +239,7 @@ def keep_quarantined(
     with explain_errors(what=f"{order.asset.name}: rows cannot be put into quarantine"):
         location = quarantine_of(order.asset)
         exists = not location.table or find_table(rows.sparkSession, location) is not None
-        save_rows(location, labelled, {**marker_options(marker), "mergeSchema": "true"}, exists=exists)
+        save_rows(location, labelled, {**stamp_options(stamp), "mergeSchema": "true"}, exists=exists)
 
 
 def _label_sql(keys: PartitionGrouping, order: RunOrder) -> str:
@@ -251,7 +251,7 @@ def _label_sql(keys: PartitionGrouping, order: RunOrder) -> str:
     return keys.label(partitioning)
 
 
-def is_needed(marker: CommitMarker) -> bool:
+def is_needed(stamp: CommitStamp) -> bool:
     """Whether the run has rows for it, as far as the judgement says."""
-    judgement = marker.judgement
+    judgement = stamp.judgement
     return judgement is not None and any(each.severity == "quarantine" and each.failing for each in judgement.verdicts)

@@ -11,10 +11,10 @@ from sparkassets.delta import commit as delta_commit
 from sparkassets.delta.commit import CommitConflictError, CommitRequest
 from sparkassets.delta.features import spark_properties
 from sparkassets.errors import RunError
-from sparkassets.ports import CommitMarker, FenceConflictError
+from sparkassets.ports import CommitStamp, FenceConflictError
 from sparkassets.spark.capabilities import require_commits
 from sparkassets.spark.commit_history import changes_rows, commits_since
-from sparkassets.spark.commit_markers import format_marker, mark_commits
+from sparkassets.spark.commit_stamps import format_stamp, stamp_commits
 from sparkassets.spark.failures import error_condition, is_conflict, run_error
 from sparkassets.spark.open_tables import OpenedTable, PathTable, TableDescription, find_catalog_table
 from sparkassets.spark.schema_changes import run_alterations
@@ -44,7 +44,7 @@ A fence would have to create the table with the same columns, so it would fail, 
 _CREATED_CONDITIONS = ("DELTA_PATH_EXISTS", "TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_TABLE_ALREADY_EXISTS")
 
 
-def write(planned: PlannedWrite, *, marker: CommitMarker) -> None:
+def write(planned: PlannedWrite, *, stamp: CommitStamp) -> None:
     """Commits the rows as their landing says.
 
     Raises:
@@ -54,12 +54,12 @@ def write(planned: PlannedWrite, *, marker: CommitMarker) -> None:
     require_commits(session, planned.asset.name)
     layout = layout_of(planned.asset, planned.schema, planned.table)
     try:
-        run_alterations(session, landing.statements_before, marker)
+        run_alterations(session, landing.statements_before, stamp)
         save_rows(
             location_of(planned.asset),
             landing.rows,
             {
-                **marker_options(marker),
+                **stamp_options(stamp),
                 **_make_writer_options(planned),
                 **(spark_properties(planned.asset) if planned.table is None else {}),
             },
@@ -70,10 +70,10 @@ def write(planned: PlannedWrite, *, marker: CommitMarker) -> None:
         failure = planned.explain_error(error)
         failure.wrote_nothing = planned.table is None and error_condition(error).startswith(_REFUSED_SCHEMAS)
         raise failure from error
-    run_alterations(session, landing.statements_after, marker)
+    run_alterations(session, landing.statements_after, stamp)
 
 
-def merge(planned: PlannedWrite, *, marker: CommitMarker) -> None:
+def merge(planned: PlannedWrite, *, stamp: CommitStamp) -> None:
     """Commits the staged rows by their keys.
 
     Raises:
@@ -84,8 +84,8 @@ def merge(planned: PlannedWrite, *, marker: CommitMarker) -> None:
     if landing.merge is None or planned.table is None:
         raise TypeError(f"{planned.asset.name} has nothing to merge, or nothing to merge it into")
     try:
-        run_alterations(session, landing.statements_before, marker)
-        key_merge.commit_merge(session, landing.merge, location_of(planned.asset), landing.rows.schema, marker=marker)
+        run_alterations(session, landing.statements_before, stamp)
+        key_merge.commit_merge(session, landing.merge, location_of(planned.asset), landing.rows.schema, stamp=stamp)
     except RunError:
         raise
     except Exception as error:
@@ -93,7 +93,7 @@ def merge(planned: PlannedWrite, *, marker: CommitMarker) -> None:
 
 
 def fence(
-    session: SparkSession, asset: AssetSpec, schema: StructType, *, table: TableDescription | None, marker: CommitMarker
+    session: SparkSession, asset: AssetSpec, schema: StructType, *, table: TableDescription | None, stamp: CommitStamp
 ) -> None:
     """Commits no rows; a missing table is created with ``schema``.
 
@@ -105,13 +105,13 @@ def fence(
     properties = spark_properties(asset) if table is None else {}
     exists, creates = table is not None, table is None and location.table
     try:
-        # Of a new table in a catalog, Delta takes the marker from a session alone
-        with mark_commits(session, marker) if creates else nullcontext(session) as marked:
-            if marked is None:
+        # Of a new table in a catalog, Delta takes the stamp from a session alone
+        with stamp_commits(session, stamp) if creates else nullcontext(session) as stamped:
+            if stamped is None:
                 save_rows(location, session.createDataFrame([], schema), properties, layout=layout, exists=False)
                 exists = True
-            rows = (marked or session).createDataFrame([], schema)
-            options = {**marker_options(marker), **({} if exists else properties)}
+            rows = (stamped or session).createDataFrame([], schema)
+            options = {**stamp_options(stamp), **({} if exists else properties)}
             save_rows(location, rows, options, layout=layout, exists=exists)
     except Exception as error:
         if is_conflict(error) or error_condition(error) in _CREATED_CONDITIONS:
@@ -121,7 +121,7 @@ def fence(
         raise run_error(error, what=f"{asset.name} cannot be fenced") from error
 
 
-def refuse_conflicts(asset: AssetSpec, table: OpenedTable, *, marker: CommitMarker, since: int) -> None:
+def refuse_conflicts(asset: AssetSpec, table: OpenedTable, *, stamp: CommitStamp, since: int) -> None:
     """Refuses what others did to the table since rows were made from it: Spark does not check such reads.
 
     Raises:
@@ -130,23 +130,23 @@ def refuse_conflicts(asset: AssetSpec, table: OpenedTable, *, marker: CommitMark
     if isinstance(table, PathTable):
         table.opened.update_incremental()
         request = CommitRequest(
-            asset.name, marker.app_id, marker.version, format_marker(marker), conflicts_with=lambda _: True
+            asset.name, stamp.app_id, stamp.version, format_stamp(stamp), conflicts_with=lambda _: True
         )
-        if not is_done(table, marker):
+        if not is_done(table, stamp):
             delta_commit.refuse_conflicts(table.path, table.opened, request, since=since)
         return
     now = find_catalog_table(table.session, table.location)
-    if now is None or is_done(now, marker):
+    if now is None or is_done(now, stamp):
         return
     later = commits_since(now, since)
     if later is None or any(map(changes_rows, later)):
         raise CommitConflictError(f"{asset.name}: another writer changed the table during the run")
 
 
-def is_done(table: OpenedTable | None, marker: CommitMarker) -> bool:
-    """Whether the marker's commit is in the table, or one with a newer version."""
-    newest = None if table is None else table.transaction_version(marker.app_id)
-    return newest is not None and newest >= marker.version
+def is_done(table: OpenedTable | None, stamp: CommitStamp) -> bool:
+    """Whether the stamp's commit is in the table, or one with a newer version."""
+    newest = None if table is None else table.transaction_version(stamp.app_id)
+    return newest is not None and newest >= stamp.version
 
 
 def _make_writer_options(planned: PlannedWrite) -> Mapping[str, str]:
@@ -164,6 +164,6 @@ def _make_writer_options(planned: PlannedWrite) -> Mapping[str, str]:
     return schema_options
 
 
-def marker_options(marker: CommitMarker) -> Mapping[str, str]:
-    """Options of a writer for a commit with the marker."""
-    return {"txnAppId": marker.app_id, "txnVersion": str(marker.version), "userMetadata": format_marker(marker)}
+def stamp_options(stamp: CommitStamp) -> Mapping[str, str]:
+    """Options of a writer for a commit with the stamp."""
+    return {"txnAppId": stamp.app_id, "txnVersion": str(stamp.version), "userMetadata": format_stamp(stamp)}

@@ -82,7 +82,7 @@ _FINAL_FOLDERS = {f"{TAKEN}={STAYS}": "stays", OWN: "own", COPIED: "copied"}
 """The final names of folders whose files are committed."""
 
 
-def mark_taken(rows: DataFrame, rules: RowRules | None) -> DataFrame | None:
+def flag_taken_rows(rows: DataFrame, rules: RowRules | None) -> DataFrame | None:
     """Adds `TAKEN` where rules take rows away; None where the rows have such a column themselves."""
     from pyspark.sql import functions as sql
 

@@ -14,7 +14,7 @@ from sparkassets.core.validations import RunJudgement
 from sparkassets.delta.commit import CommitConflictError, is_committed
 from sparkassets.delta.features import spark_commit_reason, spark_creation_reason
 from sparkassets.delta.staging import StagingAttempt, discard_all, discard_iterations, iteration_rows
-from sparkassets.ports import CommitMarker, DataCommit, Enlist, RunComputation, RunOrder, TargetMissingError
+from sparkassets.ports import CommitStamp, DataCommit, Enlist, RunComputation, RunOrder, TargetMissingError
 from sparkassets.spark.column_comments import has_comments, update_comments
 from sparkassets.spark.computation import OutletComputations, SparkComputation, computation_for, hold_rows
 from sparkassets.spark.iterations import RestoreComputation, unpublished_schema
@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-Commit = Callable[[CommitMarker], None]
-"""Commits prepared rows; the marker says which of them are withheld."""
+Commit = Callable[[CommitStamp], None]
+"""Commits prepared rows; the stamp says which of them are withheld."""
 
 
 class TableTarget(OpenedTarget):
@@ -70,11 +70,11 @@ class TableTarget(OpenedTarget):
     def __init__(self, workplace: SparkWorkplace, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> None:
         super().__init__(workplace, asset, app_id=app_id)
         self._enlist = enlist
-        self._prepared: tuple[CommitMarker, Commit] | None = None
+        self._prepared: tuple[CommitStamp, Commit] | None = None
         self._resources = ExitStack()
 
-    def fence(self, computation: RunComputation | None, *, marker: CommitMarker) -> None:
-        """Commits no rows, with the marker; a missing table is created with the computation's or the declared columns.
+    def fence(self, computation: RunComputation | None, *, stamp: CommitStamp) -> None:
+        """Commits no rows, with the stamp; a missing table is created with the computation's or the declared columns.
 
         Raises:
             FenceConflictError: Another writer committed meanwhile: look again.
@@ -82,7 +82,7 @@ class TableTarget(OpenedTarget):
         """
         asset, delta = self._asset, None if self._in_catalog else open_table(path_of(self._asset))
         if delta is not None and spark_commit_reason(asset, delta) is None:
-            driver_commit.fence(asset, delta, marker=marker)
+            driver_commit.fence(asset, delta, stamp=stamp)
             return
         with self._workplace.enter_session(asset) as session:
             table = self._find_table(session) if delta is None else PathTable(path_of(asset), delta)
@@ -90,12 +90,12 @@ class TableTarget(OpenedTarget):
             schema = self._new_schema(session, computation) if described is None else supplied_columns(described.schema)
             by_driver = described is None and spark_creation_reason(asset) is None
             if by_driver and driver_commit.session_creation_reason(session, schema) is None:
-                driver_commit.make_table(asset, schema, marker=marker)
+                driver_commit.make_table(asset, schema, stamp=stamp)
             else:
                 self._enlist()
-                spark_commit.fence(session, asset, schema, table=described, marker=marker)
+                spark_commit.fence(session, asset, schema, table=described, stamp=stamp)
 
-    def prepare(self, computation: RunComputation, *, marker: CommitMarker) -> RunJudgement | None:
+    def prepare(self, computation: RunComputation, *, stamp: CommitStamp) -> RunJudgement | None:
         """Prepares the commit; returns the judgement of the rows, or None if no rules have to judge them.
 
         Rows are staged if the driver will commit them or rules judge them; otherwise they are computed, and cached
@@ -112,30 +112,30 @@ class TableTarget(OpenedTarget):
         with self._workplace.work(table_computation.order) as (session, work):
             work.check(table_computation.order.run)
             table = self._find_table(session)
-            if spark_commit.is_done(table, marker):
+            if spark_commit.is_done(table, stamp):
                 return None
             if isinstance(computation, OutletComputations):
                 computation.hold()
             rules = find_rules(table_computation.order, table_computation.inlets, self._workplace.packages)
             if rules is None:
-                self._prepared = (marker, self._prepare_unjudged(session, table_computation, table, marker))
+                self._prepared = (stamp, self._prepare_unjudged(session, table_computation, table, stamp))
                 return None
-            read_rows, observed, commit = self._prepare_judged(session, table_computation, table, marker, rules)
-            self._prepared = (marker, commit)
-            if marker.judgement is not None:
+            read_rows, observed, commit = self._prepare_judged(session, table_computation, table, stamp, rules)
+            self._prepared = (stamp, commit)
+            if stamp.judgement is not None:
                 return None
             return judge_staged(table_computation.order, rules, read_rows, observed)
 
     def _prepare_unjudged(
-        self, session: SparkSession, computation: SparkComputation, table: OpenedTable | None, marker: CommitMarker
+        self, session: SparkSession, computation: SparkComputation, table: OpenedTable | None, stamp: CommitStamp
     ) -> Commit:
         """Prepares rows without rules, and returns what commits them.
 
         Partitions of a multi-asset may still be withheld, because another outlet withholds them.
         """
-        plan, planned = None, marker
+        plan, planned = None, stamp
         if not self._in_catalog:
-            plan, planned, staged = self._stage(session, computation, table, marker)
+            plan, planned, staged = self._stage(session, computation, table, stamp)
             if staged is not None:
                 return partial(_publish, staged, planned)
         if plan is not None and plan.landing.merge is not None:
@@ -143,13 +143,13 @@ class TableTarget(OpenedTarget):
         else:
             self._resources.enter_context(hold_rows(computation, always=True))
 
-        def commit(marker: CommitMarker) -> None:
-            if plan is not None and plan.landing.merge is not None and not marker.withheld:
-                measured = _with_measures(marker, planned)
+        def commit(stamp: CommitStamp) -> None:
+            if plan is not None and plan.landing.merge is not None and not stamp.withheld:
+                measured = _with_measures(stamp, planned)
                 if not self._commit_by_driver(computation, plan, table, measured):
                     self._commit_by_spark(computation, plan, table, measured)
             else:
-                self._commit(session, computation.without(marker.withheld), marker)
+                self._commit(session, computation.without(stamp.withheld), stamp)
 
         return commit
 
@@ -158,31 +158,31 @@ class TableTarget(OpenedTarget):
         session: SparkSession,
         computation: SparkComputation,
         table: OpenedTable | None,
-        marker: CommitMarker,
+        stamp: CommitStamp,
         rules: RowRules,
     ) -> tuple[Callable[[], DataFrame], ObservedFigures | None, Commit]:
         """Stages the rows; returns how to read those that rules judge, what was measured, and what commits the rest.
 
         The commit puts rows into quarantine first: if that fails, nothing is published.
         """
-        staged, planned, observed = None, marker, None
+        staged, planned, observed = None, stamp, None
         if not self._in_catalog and not mode_of(computation.order).by_spark:  # such a mode's chosen rows are judged
-            _, planned, staged = self._stage(session, computation, table, marker, rules=rules)
+            _, planned, staged = self._stage(session, computation, table, stamp, rules=rules)
         publish: Commit
         if staged is not None:
             read_rows, publish = cache(partial(own_rows, staged)), partial(_publish, staged, planned)
             observed = staged.observed
         else:
-            judged = stage_judged(computation, rules, marker=marker)
-            self._resources.callback(release_judged, computation, marker)
+            judged = stage_judged(computation, rules, stamp=stamp)
+            self._resources.callback(release_judged, computation, stamp)
             read_rows, publish = cache(judged.read_judged), partial(self._commit_judged, session, judged)
 
-        def commit(marker: CommitMarker) -> None:
-            if judged_rows.is_needed(marker) and TAKEN in (rows := read_rows()).columns:
+        def commit(stamp: CommitStamp) -> None:
+            if judged_rows.is_needed(stamp) and TAKEN in (rows := read_rows()).columns:
                 self._enlist()
                 keys = keys_of(computation.order, rules, rows.schema)
-                judged_rows.keep_quarantined(rows, rules, computation.order, keys, marker=marker)
-            publish(marker)
+                judged_rows.keep_quarantined(rows, rules, computation.order, keys, stamp=stamp)
+            publish(stamp)
 
         return read_rows, observed, commit
 
@@ -191,19 +191,19 @@ class TableTarget(OpenedTarget):
         session: SparkSession,
         computation: SparkComputation,
         table: OpenedTable | None,
-        marker: CommitMarker,
+        stamp: CommitStamp,
         *,
         rules: RowRules | None = None,
-    ) -> tuple[PlannedWrite, CommitMarker, DriverStaging | None]:
-        """The planned write, its marker with measures, and the staged rows; None in place of these if Spark commits."""
-        plan, planned = self._resources.enter_context(self._plan_write(session, computation, table, marker))
+    ) -> tuple[PlannedWrite, CommitStamp, DriverStaging | None]:
+        """The planned write, its stamp with measures, and the staged rows; None in place of these if Spark commits."""
+        plan, planned = self._resources.enter_context(self._plan_write(session, computation, table, stamp))
         delta = _delta_table(table)
         if not self._can_driver_commit(plan, delta) or not can_withhold(plan, delta):
             return plan, planned, None
-        return plan, planned, stage_rows(computation, plan, delta, marker=planned, rules=rules)
+        return plan, planned, stage_rows(computation, plan, delta, stamp=planned, rules=rules)
 
-    def write(self, computation: RunComputation, *, marker: CommitMarker) -> None:
-        """Computes the rows and commits them once, with the marker.
+    def write(self, computation: RunComputation, *, stamp: CommitStamp) -> None:
+        """Computes the rows and commits them once, with the stamp.
 
         A return does not prove that the commit is in the table: the caller looks for it.
 
@@ -212,35 +212,35 @@ class TableTarget(OpenedTarget):
             SourceError: Files changed while they were read; nothing was written.
         """
         if isinstance(computation, RestoreComputation):
-            self._restore(computation.order_for(self._asset.name), marker)
+            self._restore(computation.order_for(self._asset.name), stamp)
             return
         table_computation = computation_for(computation, self._asset.name)
         with self._workplace.work(table_computation.order) as (session, work):
             work.check(table_computation.order.run)
-            if table_computation.order.is_fully_withheld(marker.withheld):
-                self.fence(computation, marker=marker)
+            if table_computation.order.is_fully_withheld(stamp.withheld):
+                self.fence(computation, stamp=stamp)
                 if not self._in_catalog:
-                    discard_attempt(self._asset, marker)
-            elif self._prepared is not None and replace(self._prepared[0], measures=marker.measures) == marker:
-                self._prepared[1](marker)
+                    discard_attempt(self._asset, stamp)
+            elif self._prepared is not None and replace(self._prepared[0], measures=stamp.measures) == stamp:
+                self._prepared[1](stamp)
             else:
-                self._commit(session, table_computation, marker)
+                self._commit(session, table_computation, stamp)
             target = table_computation.target
             if target is None or not has_comments(self._asset, target.schema):
-                update_comments(session, self._asset, self._find_table(session), marker=marker)
+                update_comments(session, self._asset, self._find_table(session), stamp=stamp)
         self._release()
 
-    def _commit(self, session: SparkSession, computation: SparkComputation, marker: CommitMarker) -> None:
-        """Plans and commits the rows, by the driver where it can; does nothing if the marker's commit is in already."""
+    def _commit(self, session: SparkSession, computation: SparkComputation, stamp: CommitStamp) -> None:
+        """Plans and commits the rows, by the driver where it can; does nothing if the stamp's commit is in already."""
         table = self._find_table(session)
-        if spark_commit.is_done(table, marker):
+        if spark_commit.is_done(table, stamp):
             return
-        if self._asset.rules and marker.judgement is None:
+        if self._asset.rules and stamp.judgement is None:
             raise TypeError(f"{self._asset.name} has rules, but their verdicts are missing")
         if table is None and self._in_catalog and computation.target is None:
-            self._create_in_catalog(session, computation.schema, marker)
+            self._create_in_catalog(session, computation.schema, stamp)
         delta = _delta_table(table)
-        with self._plan_write(session, computation, table, marker) as (plan, planned):
+        with self._plan_write(session, computation, table, stamp) as (plan, planned):
             if self._commit_by_driver(computation, plan, table, planned):
                 return
             if self._asset.publishes:
@@ -253,24 +253,24 @@ class TableTarget(OpenedTarget):
                 with hold_rows(computation):
                     self._commit_by_spark(computation, plan, table, planned)
 
-    def _commit_judged(self, session: SparkSession, judged: JudgedStaging, marker: CommitMarker) -> None:
-        self._commit(session, judged.select_published(marker.withheld), marker)
+    def _commit_judged(self, session: SparkSession, judged: JudgedStaging, stamp: CommitStamp) -> None:
+        self._commit(session, judged.select_published(stamp.withheld), stamp)
 
-    def _create_in_catalog(self, session: SparkSession, schema: StructType, marker: CommitMarker) -> None:
-        """Creates the table by a fence, because the commit that creates a catalog's table can carry no marker.
+    def _create_in_catalog(self, session: SparkSession, schema: StructType, stamp: CommitStamp) -> None:
+        """Creates the table by a fence, because the commit that creates a catalog's table can carry no stamp.
 
         Raises:
             CommitConflictError: Another writer created it first.
         """
         self._enlist()
-        fence = replace(marker, kind="fence", version=marker.version - 1, measures={})
-        spark_commit.fence(session, self._asset, schema, table=None, marker=fence)
+        fence = replace(stamp, kind="fence", version=stamp.version - 1, measures={})
+        spark_commit.fence(session, self._asset, schema, table=None, stamp=fence)
         table = find_catalog_table(session, self._location)
-        if table is None or table.transaction_version(marker.app_id) != fence.version:
+        if table is None or table.transaction_version(stamp.app_id) != fence.version:
             raise CommitConflictError(f"{self._asset.name}: another writer created the table during the run")
 
     def _commit_by_spark(
-        self, computation: SparkComputation, plan: PlannedWrite, table: OpenedTable | None, marker: CommitMarker
+        self, computation: SparkComputation, plan: PlannedWrite, table: OpenedTable | None, stamp: CommitStamp
     ) -> None:
         """Commits the planned write in one commit of Spark: a merge of staged rows, or the rows themselves.
 
@@ -280,17 +280,17 @@ class TableTarget(OpenedTarget):
         """
         self._enlist()
         if table is not None and computation.read_version is not None:
-            spark_commit.refuse_conflicts(self._asset, table, marker=marker, since=computation.read_version)
+            spark_commit.refuse_conflicts(self._asset, table, stamp=stamp, since=computation.read_version)
         if plan.landing.merge is not None:
-            spark_commit.merge(plan, marker=marker)
+            spark_commit.merge(plan, stamp=stamp)
         else:
-            spark_commit.write(plan, marker=marker)
+            spark_commit.write(plan, stamp=stamp)
 
     @contextmanager
     def _plan_write(
-        self, session: SparkSession, computation: SparkComputation, table: OpenedTable | None, marker: CommitMarker
-    ) -> Iterator[tuple[PlannedWrite, CommitMarker]]:
-        """Plans the write into the table as it is now; yields the plan, and the marker with the plan's measures."""
+        self, session: SparkSession, computation: SparkComputation, table: OpenedTable | None, stamp: CommitStamp
+    ) -> Iterator[tuple[PlannedWrite, CommitStamp]]:
+        """Plans the write into the table as it is now; yields the plan, and the stamp with the plan's measures."""
         described = _describe_again(session, computation, table)
         if mode_of(computation.order).by_spark:
             self._enlist()
@@ -299,13 +299,13 @@ class TableTarget(OpenedTarget):
             computation.frame,
             schema=computation.schema,
             table=described,
-            marker=marker,
+            stamp=stamp,
             kept=computation.kept_rows,
         ) as planned:
             yield planned
 
     def _commit_by_driver(
-        self, computation: SparkComputation, plan: PlannedWrite, table: OpenedTable | None, marker: CommitMarker
+        self, computation: SparkComputation, plan: PlannedWrite, table: OpenedTable | None, stamp: CommitStamp
     ) -> bool:
         """Commits the planned write and returns True; False, with nothing written, where Spark has to commit.
 
@@ -313,7 +313,7 @@ class TableTarget(OpenedTarget):
             RunError: As of `driver_commit.write`.
         """
         delta = _delta_table(table)
-        return self._can_driver_commit(plan, delta) and driver_commit.write(computation, plan, delta, marker=marker)
+        return self._can_driver_commit(plan, delta) and driver_commit.write(computation, plan, delta, stamp=stamp)
 
     def _can_driver_commit(self, plan: PlannedWrite, table: DeltaTable | None) -> bool:
         reason = spark_creation_reason(self._asset) if table is None else spark_commit_reason(self._asset, table)
@@ -343,15 +343,13 @@ class TableTarget(OpenedTarget):
         if not self._in_catalog:
             discard_iterations(path_of(self._asset), keep=keep, unsettled=unsettled, tokens=tokens)
 
-    def _restore(self, order: RunOrder, marker: CommitMarker) -> None:
+    def _restore(self, order: RunOrder, stamp: CommitStamp) -> None:
         """Makes an older iteration the newest again; without Spark where the table allows it."""
         asset, path = self._asset, path_of(self._asset)
         rows, table = iteration_rows(path, order.restores), open_table(path)
-        if rows is None or table is None or is_committed(table, app=marker.app_id, version=marker.version):
+        if rows is None or table is None or is_committed(table, app=stamp.app_id, version=stamp.version):
             return  # `find_commits` says whether it is in
-        if spark_commit_reason(asset, table) is None and driver_commit.commit_restored(
-            order, rows, table, marker=marker
-        ):
+        if spark_commit_reason(asset, table) is None and driver_commit.commit_restored(order, rows, table, stamp=stamp):
             return
         with self._workplace.work(order) as (session, work):
             work.check(order.run)
@@ -359,8 +357,8 @@ class TableTarget(OpenedTarget):
             folder = f"{path}/{iteration_folder(order.restores, ROWS)}"
             frame = session.read.format("delta").load(folder)
             described = describe_table(path, table)
-            with plan_write(order, frame, schema=frame.schema, table=described, marker=marker) as (plan, planned):
-                spark_commit.write(plan, marker=planned)
+            with plan_write(order, frame, schema=frame.schema, table=described, stamp=stamp) as (plan, planned):
+                spark_commit.write(plan, stamp=planned)
 
     def _new_schema(self, session: SparkSession, computation: RunComputation | None) -> StructType:
         """The columns of a table that a fence creates: of the computation, else the declared ones.
@@ -377,15 +375,15 @@ class TableTarget(OpenedTarget):
         raise TargetMissingError(f"{self._asset.name}: the table at {self._location.display_text} does not exist yet")
 
 
-def _publish(staged: DriverStaging, planned: CommitMarker, marker: CommitMarker) -> None:
-    """Commits the staged rows without withheld partitions; the marker gets the measures of the planned write."""
-    published = select_published(staged, marker.withheld)
-    driver_commit.commit_staged(published, marker=_with_measures(marker, planned))
+def _publish(staged: DriverStaging, planned: CommitStamp, stamp: CommitStamp) -> None:
+    """Commits the staged rows without withheld partitions; the stamp gets the measures of the planned write."""
+    published = select_published(staged, stamp.withheld)
+    driver_commit.commit_staged(published, stamp=_with_measures(stamp, planned))
 
 
-def _with_measures(marker: CommitMarker, planned: CommitMarker) -> CommitMarker:
-    """``marker`` with the measures of the planned write's marker, such as the version of an upsert's memory."""
-    return replace(marker, measures={**planned.measures, **marker.measures})
+def _with_measures(stamp: CommitStamp, planned: CommitStamp) -> CommitStamp:
+    """``stamp`` with the measures of the planned write's stamp, such as the version of an upsert's memory."""
+    return replace(stamp, measures={**planned.measures, **stamp.measures})
 
 
 def find_kept_attempt(commit: DataCommit | None) -> StagingAttempt | None:

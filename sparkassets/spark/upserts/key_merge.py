@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
-from sparkassets.ports import CommitMarker
+from sparkassets.ports import CommitStamp
 from sparkassets.spark import sqltext
-from sparkassets.spark.commit_markers import format_marker
+from sparkassets.spark.commit_stamps import format_stamp
 from sparkassets.spark.failures import is_lacking
 from sparkassets.spark.own_session import given_setting, open_brief_session
 from sparkassets.spark.table_locations import table_sql
@@ -119,11 +119,11 @@ class KeyMerge:
 
 
 def commit_merge(
-    session: SparkSession, key_merge: KeyMerge, location: StorageLocation, schema: StructType, *, marker: CommitMarker
+    session: SparkSession, key_merge: KeyMerge, location: StorageLocation, schema: StructType, *, stamp: CommitStamp
 ) -> None:
     """Commits the merge as the attempt's; a return does not prove that this attempt's commit is in the table.
 
-    Delta skips a commit whose transaction is in already, so the caller looks for the marker afterwards.
+    Delta skips a commit whose transaction is in already, so the caller looks for the stamp afterwards.
 
     Raises:
         RunError: No session can be created for it.
@@ -136,13 +136,13 @@ def commit_merge(
                 hint=_MERGE_HINT,
             )
         key_merge.read_staged(brief).createOrReplaceTempView(_SOURCE)
-        with _stamp_next_commit(brief, marker):
+        with _stamp_next_commit(brief, stamp):
             brief.sql(key_merge.statement(table_sql(location), schema)).collect()
 
 
 @contextlib.contextmanager
-def _stamp_next_commit(session: SparkSession, marker: CommitMarker) -> Iterator[None]:
-    """Marks the session's next commit as the attempt's: `MERGE` takes its marker from settings of its session only.
+def _stamp_next_commit(session: SparkSession, stamp: CommitStamp) -> Iterator[None]:
+    """Marks the session's next commit as the attempt's: `MERGE` takes its stamp from settings of its session only.
 
     Raises:
         RunError: The session does not accept these settings.
@@ -156,9 +156,9 @@ def _stamp_next_commit(session: SparkSession, marker: CommitMarker) -> Iterator[
             session.conf.set(_HASH_JOIN_KEY, session.conf.get(_PART_SIZE_KEY))
     try:
         for key, value in (
-            (app, marker.app_id),
-            (version, str(marker.version)),
-            (_USER_METADATA, format_marker(marker)),
+            (app, stamp.app_id),
+            (version, str(stamp.version)),
+            (_USER_METADATA, format_stamp(stamp)),
         ):
             session.conf.set(key, value)
     except PySparkException as error:

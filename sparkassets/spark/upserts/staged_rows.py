@@ -17,7 +17,7 @@ from sparkassets.core.writes import UpsertWrite, is_unstored_column
 from sparkassets.delta.file_statistics import FileStatistics, may_be_true
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
-from sparkassets.ports import CommitMarker
+from sparkassets.ports import CommitStamp
 from sparkassets.spark import sqltext
 from sparkassets.spark.failures import error_mentions, explain_errors
 from sparkassets.spark.row_comparison import row_hash
@@ -342,7 +342,7 @@ def stage_kept(rows: UpsertRows, kept: KeptRows, session: SparkSession) -> Stage
 
 @contextlib.contextmanager
 def stage_rows(
-    rows: UpsertRows, chosen: DataFrame, location: StorageLocation, *, marker: CommitMarker, part: str = "rows"
+    rows: UpsertRows, chosen: DataFrame, location: StorageLocation, *, stamp: CommitStamp, part: str = "rows"
 ) -> Iterator[StagedRows]:
     """Stages the chosen rows while the context lasts, and removes them afterwards.
 
@@ -350,13 +350,13 @@ def stage_rows(
         rows: The run's rows, whose keys are measured.
         chosen: The rows to stage, with `DELETED`.
         location: The table.
-        marker: The attempt's marker.
+        stamp: The attempt's stamp.
         part: A name for these rows, unique within the attempt.
 
     Raises:
         Exception: Whatever Spark says.
     """
-    session, place = chosen.sparkSession, ScratchRows(location, attempt_of(marker), part)
+    session, place = chosen.sparkSession, ScratchRows(location, attempt_of(stamp), part)
     try:
         place.write_rows(chosen)
         yield _measure_staged(session, StagedRows(place, chosen.schema), rows)

@@ -19,9 +19,9 @@ from sparkassets.core.runs import asset_app
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
-from sparkassets.ports import CommitMarker
+from sparkassets.ports import CommitStamp
 from sparkassets.spark import sqltext
-from sparkassets.spark.commit_markers import format_marker, read_marker, read_own_marker
+from sparkassets.spark.commit_stamps import format_stamp, read_own_stamp, read_stamp
 from sparkassets.spark.open_tables import OpenedTable, find_table, open_table
 from sparkassets.spark.scratch import companion_location
 from sparkassets.spark.table_locations import read_rows, save_rows, table_sql
@@ -128,7 +128,7 @@ class UpsertMemory:
             condition = each & condition
         return chosen.alias("c").join(remembered.alias("m"), condition, "left_anti")
 
-    def remember(self, session: SparkSession, staged: DataFrame, *, marker: CommitMarker) -> int:
+    def remember(self, session: SparkSession, staged: DataFrame, *, stamp: CommitStamp) -> int:
         """Commits these rows, and returns the version that holds them and all valid ones before.
 
         Raises:
@@ -138,16 +138,16 @@ class UpsertMemory:
         table = find_table(session, self.location)
         newest = None if table is None else table.version
         remembered = self.read_remembered(session)
-        metadata = format_marker(replace(marker, kind="layout"))
+        metadata = format_stamp(replace(stamp, kind="layout"))
         if remembered is not None and self._can_append(seen, remembered, newest):
             save_rows(self.location, seen, {"userMetadata": metadata})
-            version = _find_committed_version(session, self.location, marker, after=newest)
+            version = _find_committed_version(session, self.location, stamp, after=newest)
             if version - 1 == newest:
                 return version
             newest = version  # what came between is of a run that was given up, and does not count
         everything = seen if remembered is None else self._compact(remembered.unionByName(seen))
-        _overwrite(self.location, everything, marker, exists=newest is not None)
-        return _find_committed_version(session, self.location, marker, after=newest)
+        _overwrite(self.location, everything, stamp, exists=newest is not None)
+        return _find_committed_version(session, self.location, stamp, after=newest)
 
     def _can_append(self, seen: DataFrame, remembered: DataFrame, newest: int | None) -> bool:
         """Whether rows can be added to the newest version: it is valid, of their types, and not due to shrink."""
@@ -180,7 +180,7 @@ def copy_memory(
     *,
     version: int,
     app: str,
-    marker: CommitMarker,
+    stamp: CommitStamp,
     as_of: datetime | None = None,
 ) -> int | None:
     """Commits what a version of the table at ``source`` remembers to the memory beside ``target``.
@@ -193,7 +193,7 @@ def copy_memory(
         target: The table that gets its rows.
         version: Of the table at ``source``.
         app: The application id of its runs.
-        marker: Of the run that copies.
+        stamp: Of the run that copies.
         as_of: Deletions are forgotten as at that time; None forgets them as of now.
 
     Raises:
@@ -211,15 +211,15 @@ def copy_memory(
 
         then = f"timestamp_seconds({int(as_of.timestamp())})"
         rows = rows.withColumn(AT, sql.expr(f"{AT} + (current_timestamp() - {then})"))
-    _overwrite(own_memory, rows, marker, exists=present is not None)
-    return _find_committed_version(session, own_memory, marker, after=None if present is None else present.version)
+    _overwrite(own_memory, rows, stamp, exists=present is not None)
+    return _find_committed_version(session, own_memory, stamp, after=None if present is None else present.version)
 
 
-def _overwrite(location: StorageLocation, rows: DataFrame, marker: CommitMarker, *, exists: bool) -> None:
-    """Commits the rows to the memory in place of all others, with the marker; removes files of old versions."""
+def _overwrite(location: StorageLocation, rows: DataFrame, stamp: CommitStamp, *, exists: bool) -> None:
+    """Commits the rows to the memory in place of all others, with the stamp; removes files of old versions."""
     if not exists and location.table:  # whose first commit tells nothing
         save_rows(location, rows.limit(0), {}, exists=False)
-    metadata = format_marker(replace(marker, kind="layout"))
+    metadata = format_stamp(replace(stamp, kind="layout"))
     save_rows(location, rows, {"userMetadata": metadata, "overwriteSchema": "true"}, mode="overwrite")
     with contextlib.suppress(Exception):
         if location.table:
@@ -229,9 +229,9 @@ def _overwrite(location: StorageLocation, rows: DataFrame, marker: CommitMarker,
 
 
 def _find_committed_version(
-    session: SparkSession, location: StorageLocation, marker: CommitMarker, *, after: int | None
+    session: SparkSession, location: StorageLocation, stamp: CommitStamp, *, after: int | None
 ) -> int:
-    """The version of a memory that this attempt committed, found by the marker of its commit.
+    """The version of a memory that this attempt committed, found by the stamp of its commit.
 
     Searches back to the version ``after`` at most; None searches the whole history.
 
@@ -240,17 +240,17 @@ def _find_committed_version(
     """
     table = find_table(session, location)
     for commit in table.iterate_commits() if table is not None else ():
-        own_marker = read_own_marker(commit, marker.app_id)
+        own_stamp = read_own_stamp(commit, stamp.app_id)
         if commit["version"] <= (-1 if after is None else after):
             break
-        if own_marker and (own_marker["run"], own_marker["epoch"], own_marker["attempt"]) == (
-            marker.run,
-            marker.token,
-            marker.attempt,
+        if own_stamp and (own_stamp["run"], own_stamp["epoch"], own_stamp["attempt"]) == (
+            stamp.run,
+            stamp.token,
+            stamp.attempt,
         ):
             return int(commit["version"])
     raise RunError(
-        f"{asset_app(marker.app_id).split('/')[1]}: the run's keys are missing from {location.display_text}",
+        f"{asset_app(stamp.app_id).split('/')[1]}: the run's keys are missing from {location.display_text}",
         hint="run it again",
     )
 
@@ -286,9 +286,9 @@ def _find_named_version(
     newest, version = version, version + 1
     for commit in _iterate_valid_commits(table, newest):
         version = commit["version"]
-        marker = read_marker(commit)
-        if marker is not None and marker["kind"] == "data" and asset_app(marker["app"]) == asset_app(app):
-            named = marker["measures"].get(MEASURE)
+        stamp = read_stamp(commit)
+        if stamp is not None and stamp["kind"] == "data" and asset_app(stamp["app"]) == asset_app(app):
+            named = stamp["measures"].get(MEASURE)
             return None if named is None else int(named)
     if version == 0:
         return None

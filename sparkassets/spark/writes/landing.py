@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
-from sparkassets.ports import CommitMarker, RunOrder
+from sparkassets.ports import CommitStamp, RunOrder
 from sparkassets.spark.open_tables import TableDescription
 from sparkassets.spark.partition_guard import PartitionGuard, guard_for
 from sparkassets.spark.upserts.key_merge import KeyMerge
@@ -73,13 +73,13 @@ class ReadyRows:
 
     Attributes:
         frame: The rows.
-        marker: The marker of the commit, with the measures that the preparation added.
+        stamp: The stamp of the commit, with the measures that the preparation added.
         landing: How they land, where the preparation decided that; None leaves it to `LandingMode.plan_landing`.
         explain_error: The error for people if the job that computes them fails; None for an error of another kind.
     """
 
     frame: DataFrame
-    marker: CommitMarker
+    stamp: CommitStamp
     landing: RowLanding | None = None
     explain_error: Callable[[Exception], RunError | None] = lambda _: None
 
@@ -109,7 +109,7 @@ class LandingMode(Protocol):
         frame: DataFrame,
         table: TableDescription | None,
         *,
-        marker: CommitMarker,
+        stamp: CommitStamp,
         kept: KeptRows | None = None,
     ) -> AbstractContextManager[ReadyRows]:
         """Prepares the commit, such as by staging rows; leaving the context removes what was only needed for it.
@@ -155,9 +155,9 @@ class AllColumnsMode:
         frame: DataFrame,
         table: TableDescription | None,
         *,
-        marker: CommitMarker,
+        stamp: CommitStamp,
         kept: KeptRows | None = None,
     ) -> AbstractContextManager[ReadyRows]:
         """The rows as they are; nothing is prepared."""
         del order, table, kept
-        return nullcontext(ReadyRows(frame, marker))
+        return nullcontext(ReadyRows(frame, stamp))

@@ -11,7 +11,7 @@ from sparkassets.core.runs import app_id
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.writes import AppendWrite, PublishWrite, RegisteredWrite, ReplaceWrite, UpsertWrite, WriteMode
 from sparkassets.errors import RunError
-from sparkassets.ports import CommitMarker, RunOrder
+from sparkassets.ports import CommitStamp, RunOrder
 from sparkassets.spark import schema_changes
 from sparkassets.spark.open_tables import TableDescription
 from sparkassets.spark.partition_guard import PartitionGuard
@@ -92,10 +92,10 @@ class PromotedUpsertMode(ReplaceMode):
         frame: DataFrame,
         table: TableDescription | None,
         *,
-        marker: CommitMarker,
+        stamp: CommitStamp,
         kept: KeptRows | None = None,
     ) -> Iterator[ReadyRows]:
-        """The rows as they are; commits the branch's memory beside the table, and names its version in the marker."""
+        """The rows as they are; commits the branch's memory beside the table, and names its version in the stamp."""
         del table, kept
         promotion = order.promotes
         if promotion is None:
@@ -109,10 +109,10 @@ class PromotedUpsertMode(ReplaceMode):
             location_of(order.asset),
             version=version,
             app=branch_app,
-            marker=marker,
+            stamp=stamp,
         )
-        measures = marker.measures if remembered is None else {**marker.measures, MEASURE: remembered}
-        yield ReadyRows(frame, replace(marker, measures=measures))
+        measures = stamp.measures if remembered is None else {**stamp.measures, MEASURE: remembered}
+        yield ReadyRows(frame, replace(stamp, measures=measures))
 
 
 _PROMOTED_UPSERT: Final = PromotedUpsertMode()

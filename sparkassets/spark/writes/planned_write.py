@@ -19,7 +19,7 @@ from sparkassets.delta.features import keeps_feed, spark_properties
 from sparkassets.delta.staging import NULL_FOLDER
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
-from sparkassets.ports import CommitMarker, RunOrder
+from sparkassets.ports import CommitStamp, RunOrder
 from sparkassets.spark.failures import error_condition, is_conflict, run_error, whole_message
 from sparkassets.spark.partition_guard import PartitionGuard, guard_for
 from sparkassets.spark.schemas import listed_schema, refuse_folders, refuse_undeclared, refuse_unwritable
@@ -173,10 +173,10 @@ def plan_write(
     *,
     schema: StructType,
     table: TableDescription | None,
-    marker: CommitMarker,
+    stamp: CommitStamp,
     kept: KeptRows | None = None,
-) -> Iterator[tuple[PlannedWrite, CommitMarker]]:
-    """Plans how the rows land by the asset's write mode; yields the plan, and the marker with the measures to record.
+) -> Iterator[tuple[PlannedWrite, CommitStamp]]:
+    """Plans how the rows land by the asset's write mode; yields the plan, and the stamp with the measures to record.
 
     With ``kept`` the rows were chosen and staged before, to be judged, and are taken from there.
 
@@ -185,7 +185,7 @@ def plan_write(
     """
     mode, partitions = mode_of(order), guard_for(order, schema)
     bound_table = None if table is None or table.has_no_rows else table
-    with mode.prepare_rows(order, frame, bound_table, marker=marker, kept=kept) as ready:
+    with mode.prepare_rows(order, frame, bound_table, stamp=stamp, kept=kept) as ready:
         landing = ready.landing
         if landing is None and bound_table is not None:
             landing = mode.plan_landing(order, ready.frame, bound_table, partitions=partitions)
@@ -193,7 +193,7 @@ def plan_write(
             landing = _plan_first_landing(ready.frame, partitions, remade=table is not None)
         yield (
             PlannedWrite(order.asset, frame, schema, bound_table, partitions, landing, ready.explain_error),
-            ready.marker,
+            ready.stamp,
         )
 
 

@@ -22,7 +22,7 @@ from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.writes import HistoryColumns, UpsertWrite, is_unstored_column
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
-from sparkassets.ports import CommitMarker, RunOrder
+from sparkassets.ports import CommitStamp, RunOrder
 from sparkassets.spark import schema_changes, sqltext
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.open_tables import TableDescription, find_table
@@ -231,7 +231,7 @@ class UpsertMode:
         frame: DataFrame,
         table: TableDescription | None,
         *,
-        marker: CommitMarker,
+        stamp: CommitStamp,
         kept: KeptRows | None = None,
     ) -> Iterator[ReadyRows]:
         """Chooses the newest row of each key, stages the rows, and remembers what the table does not store.
@@ -239,9 +239,9 @@ class UpsertMode:
         Rows that were staged to be judged are used from there, unless some of them are older than what later runs
         wrote.
         """
-        run = _UpsertRun.from_order(order, frame, None if order.rebuilds else table, marker, kept)
+        run = _UpsertRun.from_order(order, frame, None if order.rebuilds else table, stamp, kept)
         if run.table is None and not run.rows.remembers and not run.rows.is_history:
-            yield ReadyRows(_select_live(run.choose_rows()), marker, explain_error=run.rows.explain_error)
+            yield ReadyRows(_select_live(run.choose_rows()), stamp, explain_error=run.rows.explain_error)
             return
         with contextlib.ExitStack() as stack:
             try:
@@ -249,9 +249,7 @@ class UpsertMode:
                 measures = run.remember_rows(staged)
                 if run.rows.is_history:
                     states = run.compute_states(staged)
-                    staged = stack.enter_context(
-                        stage_rows(run.rows, states, run.location, marker=marker, part="states")
-                    )
+                    staged = stack.enter_context(stage_rows(run.rows, states, run.location, stamp=stamp, part="states"))
             except RunError:
                 raise
             except Exception as error:
@@ -287,7 +285,7 @@ class _UpsertRun:
     partitions: PartitionGuard | None
     table: TableDescription | None
     memory: UpsertMemory
-    marker: CommitMarker
+    stamp: CommitStamp
     kept: KeptRows | None
 
     @classmethod
@@ -296,15 +294,15 @@ class _UpsertRun:
         order: RunOrder,
         frame: DataFrame,
         table: TableDescription | None,
-        marker: CommitMarker,
+        stamp: CommitStamp,
         kept: KeptRows | None,
     ) -> _UpsertRun:
         asset, write = order.asset, _upsert_mode(order.asset)
         partitions, rows = guard_for(order, stored_schema(frame.schema)), _make_upsert_rows(order, frame)
         memory = UpsertMemory.load_memory(
-            frame.sparkSession, rows, location_of(asset), table, app=marker.app_id, keep=write.keep_deletes
+            frame.sparkSession, rows, location_of(asset), table, app=stamp.app_id, keep=write.keep_deletes
         )
-        return cls(asset, write, frame, rows, partitions, table, memory, marker, kept)
+        return cls(asset, write, frame, rows, partitions, table, memory, stamp, kept)
 
     @property
     def location(self) -> StorageLocation:
@@ -330,19 +328,19 @@ class _UpsertRun:
         current = chosen if self.rows.is_history else self.memory.without_late(chosen, self.session)
         if self.kept is not None and current is chosen:
             return contextlib.nullcontext(stage_kept(self.rows, self.kept, self.session))
-        return stage_rows(self.rows, current, self.location, marker=self.marker)
+        return stage_rows(self.rows, current, self.location, stamp=self.stamp)
 
-    def remember_rows(self, staged: StagedRows) -> CommitMarker:
-        """Commits what later runs must know to the memory; returns the marker with the memory's version to use.
+    def remember_rows(self, staged: StagedRows) -> CommitStamp:
+        """Commits what later runs must know to the memory; returns the stamp with the memory's version to use.
 
-        The version counts only once the table's commit with this marker is in, so both change at once.
+        The version counts only once the table's commit with this stamp is in, so both change at once.
         """
         version, rows = self.memory.version, self.rows
         if rows.remembers and (staged.deletes or (rows.remembers_all and staged.count)):
-            version = self.memory.remember(self.session, staged.read_rows(self.session), marker=self.marker)
+            version = self.memory.remember(self.session, staged.read_rows(self.session), stamp=self.stamp)
         if version is None:
-            return self.marker
-        return replace(self.marker, measures={**self.marker.measures, MEASURE: version})
+            return self.stamp
+        return replace(self.stamp, measures={**self.stamp.measures, MEASURE: version})
 
     def compute_states(self, staged: StagedRows) -> DataFrame:
         """The rows of a history that must be written for the incoming keys, without those that are stored already."""

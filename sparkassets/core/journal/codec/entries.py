@@ -164,7 +164,8 @@ def _kind_of(entry: Entry) -> str:
 def redact_entry(entry: Entry, variables: Mapping[str, str]) -> Entry:
     """The entry to record, without credentials and values of the environment in its texts for people.
 
-    Returns the same object where it has no such text.
+    Returns the same object where it has no such text. Events have no case: `check_extra` refuses a credential in one
+    before it becomes an entry.
 
     Args:
         entry: The entry as decided.

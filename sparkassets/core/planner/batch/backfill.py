@@ -19,11 +19,11 @@ from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planning_context import PlanningContext, partitions_in_bounds, possible_partitions
 from sparkassets.core.planner.run_slots import (
     RunSlots,
+    allows_parallel_runs,
     busy_partitions,
     describe_live_runs,
     explain_obstacles,
     find_held_slots,
-    has_parallel_runs,
 )
 from sparkassets.core.planner.wording import label_partitions, plural
 from sparkassets.core.runs import RunConsumption, RunRequest
@@ -102,7 +102,7 @@ def _assign_batches(
     Partitions that failed because of their data (suspects) get runs of their own, so that they fail no others.
     ``order`` is -1 for the newest first, else 1.
     """
-    if has_parallel_runs(asset):
+    if allows_parallel_runs(asset):
         capped = asset.partitioning.split_into_chunks(ready, MOST_RUNS)[-1] if order < 0 and ready else ready
         assigned, slot_waits = assign_slots(asset, state, capped, slots)
         return assigned[::order], slot_waits

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
-from sparkassets.core.planner.planning_context import UpstreamBarrier
+from sparkassets.core.planner.planning_context import UpstreamBlocker
 from sparkassets.core.planner.wording import name_partitions
 from sparkassets.frozen import frozen, replace
 
@@ -35,13 +35,13 @@ def remove_held_runs(
         progress,
         runs=_runs_not_held(progress.runs, held),
         waiting=(*progress.waiting, *(each.wait for each in held)),
-        coming=progress.coming - partitions,
+        expected=progress.expected - partitions,
     )
     awaited = partitions if case.pending is None else partitions & case.pending.due_partitions
     if not awaited:
         return without_held
     failure = f"{name_partitions(case.asset.name, awaited, case.asset.partitioning)}, held by its {by}"
-    return replace(without_held, barriers=(*progress.barriers, UpstreamBarrier(awaited, failure)))
+    return replace(without_held, blockers=(*progress.blockers, UpstreamBlocker(awaited, failure)))
 
 
 def plan_without_held_runs(plan: Plan, held: Sequence[HeldRun]) -> Plan:

@@ -34,7 +34,7 @@ PartitionsAndSlot = tuple[PartitionSet, int]
 def plan_instances(case: DecisionInput, progress: DecisionProgress, pending: PendingPartitions) -> DecisionProgress:
     """Step for parallel runs: makes a run for each due partition, and one to settle each unfinished claim left over."""
     context, asset, state = case.context, case.asset, case.state
-    coming = progress.coming | progress.partitions | busy_partitions(context, asset, state)
+    expected = progress.expected | progress.partitions | busy_partitions(context, asset, state)
     waiting = (*progress.waiting, *describe_live_runs(context, asset, state))
     exclusive, slots = (
         exclusive_reason(asset, state),
@@ -46,7 +46,7 @@ def plan_instances(case: DecisionInput, progress: DecisionProgress, pending: Pen
             if progress.partitions
             else ()
         )
-        return replace(progress, waiting=(*waiting, *exclusive_waits), coming=coming)
+        return replace(progress, waiting=(*waiting, *exclusive_waits), expected=expected)
     planned, slot_waits = assign_slots(asset, state, progress.partitions, slots)
     leaves_many = (
         bool(planned) and asset.schedule.default and asset.partitioning.count(pending.due_partitions) > MOST_LISTED
@@ -61,7 +61,7 @@ def plan_instances(case: DecisionInput, progress: DecisionProgress, pending: Pen
         slots.unused_open_slots()[:1] if exclusive and not runs else [] if exclusive else slots.unused_open_slots()
     )
     runs += build_settling_runs(context, asset, state, slots_to_settle)
-    return replace(progress, runs=tuple(runs), waiting=(*waiting, *slot_waits), coming=coming)
+    return replace(progress, runs=tuple(runs), waiting=(*waiting, *slot_waits), expected=expected)
 
 
 def assign_slots(

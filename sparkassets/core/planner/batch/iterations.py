@@ -28,12 +28,12 @@ from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.run_slots import (
     RunSlots,
+    allows_parallel_runs,
     build_settling_runs,
     can_run_beside,
     describe_live_runs,
     describe_takeover,
     find_held_slots,
-    has_parallel_runs,
     leftover_slots,
 )
 from sparkassets.core.planner.wording import listing
@@ -125,7 +125,7 @@ def plan_rollback(context: PlanningContext, asset: AssetSpec, run: str) -> Plan:
         return Plan(context.now, tuple(build_settling_runs(context, asset, state, slots)))
     slot = (
         RunSlots(asset.partitioning, state, find_held_slots(context, state)).assign_slot(iteration.partitions)
-        if has_parallel_runs(asset)
+        if allows_parallel_runs(asset)
         else 0
     )
     if slot is None:

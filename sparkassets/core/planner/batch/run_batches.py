@@ -21,8 +21,8 @@ from sparkassets.core.planner.gates.inlet_gates import check_gates
 from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.run_slots import (
+    allows_parallel_runs,
     describe_takeover,
-    has_parallel_runs,
 )
 from sparkassets.core.planner.wording import listing, plural
 from sparkassets.core.runs import RunConsumption, RunRequest
@@ -53,17 +53,17 @@ def plan_lookback(
     state: AssetState,
     ready: PartitionSet,
     *,
-    barred: PartitionSet,
+    unready: PartitionSet,
 ) -> GapLookback:
     """The lookback of the missing partitions in ``ready``; empty without a lookback.
 
-    It has the computed partitions before them whose gates are open, without those ``barred`` by failed or withheld
+    It has the computed partitions before them whose gates are open, without those ``unready`` by failed or withheld
     inputs.
     """
     if not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
         return NO_LOOKBACK
     gaps = ready - state.coverage
-    before_gaps = partitions_before_gaps(asset, state, gaps) - barred
+    before_gaps = partitions_before_gaps(asset, state, gaps) - unready
     return GapLookback(check_gates(context, asset, before_gaps).ready if before_gaps else before_gaps, gaps)
 
 
@@ -81,17 +81,17 @@ def partitions_before_gaps(asset: AssetSpec, state: AssetState, gaps: PartitionS
 
 def batch_candidates(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Step that makes runs of the candidates, in order, and says what is left for later runs."""
-    if case.pending is not None and has_parallel_runs(case.asset):
+    if case.pending is not None and allows_parallel_runs(case.asset):
         return plan_instances(case, progress, case.pending)
     if case.pending is not None:
         return _batch_partitions(case, progress, case.pending)
     runs = tuple(_build_unpartitioned_run(case, each) for each in progress.candidates)
-    return replace(progress, runs=runs, coming=EVERYTHING if runs else progress.coming)
+    return replace(progress, runs=runs, expected=EVERYTHING if runs else progress.expected)
 
 
 def partition_limit(asset: AssetSpec) -> int:
     """Most partitions that one run computes."""
-    if has_parallel_runs(asset):
+    if allows_parallel_runs(asset):
         return 1
     return asset.strategy.max_partitions_per_run if isinstance(asset.strategy, DateRange | SegmentBatches) else 1 << 62
 
@@ -105,17 +105,17 @@ def _batch_partitions(case: DecisionInput, progress: DecisionProgress, pending: 
         return progress
     name, waiting = case.asset.name, list(progress.waiting)
     runs: list[PlannedRun] = []
-    planned, coming = NOTHING, progress.coming | progress.partitions
+    planned, expected = NOTHING, progress.expected | progress.partitions
     for candidate in progress.candidates:
-        batch = _cut_batch(case, candidate, barred=progress.barred, pending=pending)
+        batch = _cut_batch(case, candidate, unready=progress.unready, pending=pending)
         if batch.rest:
             reason = f"left for the next run: more than max_partitions_per_run ({partition_limit(case.asset)})"
             waiting.append(Waiting(name, reason, None, batch.rest))
-        if batch.apart:
-            waiting.append(Waiting(name, _explain_separate_runs(pending, batch.apart), None, batch.apart))
-        run, left_over = _build_run(case, pending, candidate, batch), batch.rest | batch.apart
-        planned, coming = planned | batch.partitions, coming | batch.partitions | left_over
-        waiting_partitions = (progress.due | progress.barred) - planned
+        if batch.separate:
+            waiting.append(Waiting(name, _explain_separate_runs(pending, batch.separate), None, batch.separate))
+        run, left_over = _build_run(case, pending, candidate, batch), batch.rest | batch.separate
+        planned, expected = planned | batch.partitions, expected | batch.partitions | left_over
+        waiting_partitions = (progress.due | progress.unready) - planned
         is_last = (
             candidate is progress.candidates[-1]
             and not left_over
@@ -124,7 +124,7 @@ def _batch_partitions(case: DecisionInput, progress: DecisionProgress, pending: 
         if not is_last and candidate.cursor is not None:
             run = replace(run, request=replace(run.request, cursor=None))
         runs.append(run)
-    return replace(progress, runs=tuple(runs), waiting=tuple(waiting), coming=coming)
+    return replace(progress, runs=tuple(runs), waiting=tuple(waiting), expected=expected)
 
 
 def _keeps_tick_open(tick: DueTick | None, left_over: PartitionSet) -> bool:
@@ -142,14 +142,14 @@ class _BatchCut:
     Attributes:
         partitions: Partitions of the run, at most `partition_limit`, the oldest first.
         rest: Partitions left for another run.
-        apart: Partitions left for runs of their own because they failed before.
+        separate: Partitions left for runs of their own because they failed before.
         owes, gaps: As in `RunRequest`.
         note: Remark for the run's reason.
     """
 
     partitions: PartitionSet
     rest: PartitionSet
-    apart: PartitionSet
+    separate: PartitionSet
     owes: PartitionSet
     gaps: PartitionSet
     note: str
@@ -163,7 +163,7 @@ def _limit_partitions(asset: AssetSpec, partitions: PartitionSet, *, newest_firs
 
 
 def _cut_batch(
-    case: DecisionInput, candidate: RunCandidate, *, barred: PartitionSet, pending: PendingPartitions
+    case: DecisionInput, candidate: RunCandidate, *, unready: PartitionSet, pending: PendingPartitions
 ) -> _BatchCut:
     """Cuts the partitions of the next run from the candidate, with the lookback of the gaps that it fills.
 
@@ -172,7 +172,7 @@ def _cut_batch(
     chosen = choose_next_partitions(case.asset.partitioning, candidate.partitions, pending.suspects)
     lookback = NO_LOOKBACK  # a backfill computes what it names
     if candidate.kind == "scheduled":
-        lookback = plan_lookback(case.context, case.asset, case.state, chosen.partitions, barred=barred)
+        lookback = plan_lookback(case.context, case.asset, case.state, chosen.partitions, unready=unready)
     not_now = PartitionSet.union(
         [pending.failed, pending.withheld.resting, *(each.partitions for each in pending.suspects)]
     )
@@ -180,8 +180,8 @@ def _cut_batch(
     partitions = (
         _limit_partitions(case.asset, computable, newest_first=candidate.newest_first) if computable else computable
     )
-    rest, apart = computable - partitions, candidate.partitions - chosen.partitions
-    return _BatchCut(partitions, rest, apart, lookback.partitions - partitions, lookback.gaps, chosen.note)
+    rest, separate = computable - partitions, candidate.partitions - chosen.partitions
+    return _BatchCut(partitions, rest, separate, lookback.partitions - partitions, lookback.gaps, chosen.note)
 
 
 def _explain_separate_runs(pending: PendingPartitions, partitions: PartitionSet) -> str:

@@ -20,7 +20,7 @@ from sparkassets.core.planner.batch.held_runs import HeldRun, plan_without_held_
 from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress
 from sparkassets.core.planner.due.outdated_code import own_definition_id
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
-from sparkassets.core.planner.planning_context import PlanningContext, UpstreamBarrier
+from sparkassets.core.planner.planning_context import PlanningContext, UpstreamBlocker
 from sparkassets.core.planner.wording import name_partitions
 from sparkassets.core.spec.code_bodies import SqlBody
 from sparkassets.core.spec.column_changes import ColumnChanges, rebuild_command
@@ -84,7 +84,7 @@ def _has_fixed_columns(asset: AssetSpec) -> bool:
 
 def _hold_awaiting(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Holds back partitions that wait for a run of an inlet, where their rows would not fit the table after it."""
-    held = progress.coming & PartitionSet.union(each.partitions for each in progress.awaited)
+    held = progress.expected & PartitionSet.union(each.partitions for each in progress.awaited)
     if not held or _replaces_table(case.asset, held):
         return progress
     reason = explain_schema_conflict(case.context, case.asset, case.state, upcoming=True)
@@ -100,8 +100,8 @@ def _hold_awaiting(case: DecisionInput, progress: DecisionProgress) -> DecisionP
             *(each for each in still_awaited if each.partitions),
             _waiting_for_person(case.asset, reason, held),
         ),
-        coming=progress.coming - held,
-        barriers=(*progress.barriers, UpstreamBarrier(held, failure)),
+        expected=progress.expected - held,
+        blockers=(*progress.blockers, UpstreamBlocker(held, failure)),
     )
 
 
@@ -191,7 +191,7 @@ class _SchemaConflicts:
     def _runs_first(self, name: str) -> bool:
         """Whether the columns after a run of the asset are asked for, and it is about to run."""
         decision = self.context.decisions.get(name)
-        return self.upcoming and decision is not None and bool(decision.coming)
+        return self.upcoming and decision is not None and bool(decision.expected)
 
     def _returned_columns(self, asset: AssetSpec) -> Sequence[str] | None:
         """The columns that the query returns; None where these are not certain."""

@@ -15,7 +15,7 @@ from sparkassets.core.planner.due.condition_causes import ConditionUsage
 from sparkassets.core.planner.due.due_ticks import DueTick
 from sparkassets.core.planner.due.pending_partitions import PendingPartitions
 from sparkassets.core.planner.plan import PlannedRun, Waiting
-from sparkassets.core.planner.planning_context import PlanningContext, UpstreamBarrier
+from sparkassets.core.planner.planning_context import PlanningContext, UpstreamBlocker
 from sparkassets.core.runs import InletPin, RunKind
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import frozen, replace
@@ -98,21 +98,21 @@ class DecisionProgress:
     Attributes:
         candidates: Candidate runs in order; at least one for a partitioned asset, even without partitions to compute.
         due: All partitions that the schedule asked for.
-        barred: Partitions that lookback must not compute either because their input is coming or failed.
+        unready: Partitions that lookback must not compute either because their input is coming or failed.
         waiting: Why the rest does not run.
         awaited: The reasons among ``waiting`` of what comes after a run of an inlet in this invocation.
-        coming, barriers: As in `AssetDecision`.
+        expected, blockers: As in `AssetDecision`.
         runs: The runs made of the candidates.
         later: Partitions whose own interval is not over and whose inputs are still coming or blocked.
     """
 
     candidates: tuple[RunCandidate, ...] = ()
     due: PartitionSet = NOTHING
-    barred: PartitionSet = NOTHING
+    unready: PartitionSet = NOTHING
     waiting: tuple[Waiting, ...] = ()
     awaited: tuple[Waiting, ...] = ()
-    coming: PartitionSet = NOTHING
-    barriers: tuple[UpstreamBarrier, ...] = ()
+    expected: PartitionSet = NOTHING
+    blockers: tuple[UpstreamBlocker, ...] = ()
     runs: tuple[PlannedRun, ...] = ()
     later: PartitionSet = NOTHING
 

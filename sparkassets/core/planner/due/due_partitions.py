@@ -28,7 +28,7 @@ from sparkassets.core.planner.due.pending_partitions import (
 from sparkassets.core.planner.due.ready_partitions import evaluate_readiness, explain_unready
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.planning_context import PlanningContext
-from sparkassets.core.planner.run_slots import abandoned_partitions, busy_partitions, has_parallel_runs
+from sparkassets.core.planner.run_slots import abandoned_partitions, allows_parallel_runs, busy_partitions
 from sparkassets.core.runs import TIMETABLE
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange, FullRefresh
@@ -105,7 +105,7 @@ def _abandoned_partitions(context: PlanningContext, asset: AssetSpec, state: Ass
 
     ``placed`` is the entry since which the asset stands where it is: older claims wrote to another place.
     """
-    if has_parallel_runs(asset):
+    if allows_parallel_runs(asset):
         return abandoned_partitions(context, asset, state)
     if not state.chain or state.chain[-1].token < state.placed:
         return NOTHING
@@ -158,7 +158,7 @@ def _select_scheduled(
     schedule = asset.schedule
     if schedule.timetable is not None and is_instance_of_tick(asset):
         return _select_by_rounds(context, asset, schedule.timetable, state, pending)
-    if schedule.timetable is not None and has_parallel_runs(asset):
+    if schedule.timetable is not None and allows_parallel_runs(asset):
         return _select_by_interval(context, asset, schedule.timetable, state, pending)
     if schedule.timetable is not None:
         return _select_by_timetable(context, asset, schedule.timetable, state, pending)

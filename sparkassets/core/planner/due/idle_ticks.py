@@ -51,7 +51,7 @@ def find_idle_ticks(context: PlanningContext) -> Iterator[TickPassedEntry]:
 def _has_nothing_to_do(context: PlanningContext, asset: AssetSpec, state: AssetState) -> bool:
     """Whether the asset could run now, and neither its partitions nor the decisions upstream give it anything to do."""
     decision = context.decisions.get(asset.name)
-    if decision is None or decision.runs or decision.coming or decision.barriers or state.chain:
+    if decision is None or decision.runs or decision.expected or decision.blockers or state.chain:
         return False
     if asset.paused or state.paused or not context.is_selected(asset) or is_due_by_trigger(context, asset):
         return False

@@ -69,22 +69,22 @@ def _explain_later_redo(
 ) -> DecisionProgress:
     """Adds the rest of a request that comes after the planned runs: as coming partitions, with a waiting reason."""
     not_running = remaining - PartitionSet.union(run.partitions for run in progress.runs)
-    with_coming = replace(progress, coming=progress.coming | remaining)
+    with_expected = replace(progress, expected=progress.expected | remaining)
     if not not_running:
-        return with_coming
+        return with_expected
     count = plural(case.asset.partitioning.count(not_running), "partition")
     reason = f"left for the next runs: backfill of {count}, requested at {case.context.format_instant(request.at)}"
-    return replace(with_coming, waiting=(*with_coming.waiting, Waiting(case.asset.name, reason, None, not_running)))
+    return replace(with_expected, waiting=(*with_expected.waiting, Waiting(case.asset.name, reason, None, not_running)))
 
 
 def _join_redo_runs(progress: DecisionProgress, request_progress: DecisionProgress) -> DecisionProgress:
-    """The schedule's progress with the runs, reasons and barriers of a request; common reasons are listed once."""
+    """The schedule's progress with the runs, reasons and blockers of a request; common reasons are listed once."""
     return replace(
         progress,
         waiting=(*progress.waiting, *(each for each in request_progress.waiting if each not in progress.waiting)),
         runs=request_progress.runs,
-        coming=progress.coming | request_progress.coming,
-        barriers=(*progress.barriers, *(each for each in request_progress.barriers if each not in progress.barriers)),
+        expected=progress.expected | request_progress.expected,
+        blockers=(*progress.blockers, *(each for each in request_progress.blockers if each not in progress.blockers)),
     )
 
 

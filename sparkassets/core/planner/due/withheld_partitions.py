@@ -10,7 +10,7 @@ from sparkassets.core.journal.withheld_records import WithheldPartitions
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.partitions.command_options import partition_options
 from sparkassets.core.planner.plan import Waiting
-from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext, UpstreamBarrier
+from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext, UpstreamBlocker
 from sparkassets.core.planner.wording import label_partitions
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance, FullRefresh
@@ -281,27 +281,29 @@ def accept_command(
     return f"sparkassets accept {state.name}{options} --reason …"
 
 
-def add_withheld_barriers(
+def add_withheld_blockers(
     context: PlanningContext, asset: AssetSpec, state: AssetState, decision: AssetDecision
 ) -> AssetDecision:
-    """Adds barriers for withheld partitions to the decision; those that are computed again now get none.
+    """Adds blockers for withheld partitions to the decision; those that are computed again now get none.
 
-    By these barriers consumers learn what is withheld: `gates/upstream_waits.py` reads them.
+    By these blockers consumers learn what is withheld: `gates/upstream_waits.py` reads them.
     """
     if not state.withheld:
         return decision
-    barriers = []
+    blockers = []
     for record, parts in find_withheld(context, asset, state).records:
-        not_coming = parts - decision.coming if asset.partitioning.is_partitioned or not decision.coming else NOTHING
-        if not_coming:
-            barriers.append(
-                UpstreamBarrier(
-                    not_coming,
-                    _describe_for_consumer(context, asset, restrict_record(record, not_coming), not_coming),
+        not_expected = (
+            parts - decision.expected if asset.partitioning.is_partitioned or not decision.expected else NOTHING
+        )
+        if not_expected:
+            blockers.append(
+                UpstreamBlocker(
+                    not_expected,
+                    _describe_for_consumer(context, asset, restrict_record(record, not_expected), not_expected),
                     withheld=True,
                 )
             )
-    return replace(decision, barriers=(*decision.barriers, *barriers))
+    return replace(decision, blockers=(*decision.blockers, *blockers))
 
 
 def _describe_for_consumer(

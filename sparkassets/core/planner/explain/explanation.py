@@ -313,7 +313,7 @@ def _explain_inlet(
         explain_stale_inlet(context, asset, inlet),
         _explain_unquiet(context, inlet),
     ]
-    blocked_reasons = _explain_barriers(context, asset, inlet, partitions)
+    blocked_reasons = _explain_blockers(context, asset, inlet, partitions)
     gates = [
         ExplanationNode(reason, holds=False) for reason in (*closed_reasons, *blocked_reasons) if reason is not None
     ]
@@ -329,20 +329,20 @@ def _explain_inlet(
     return ExplanationNode(f"inlet {inlet.name} ({_describe_gates(context, inlet)})", has_input and not gates, children)
 
 
-def _explain_barriers(
+def _explain_blockers(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> list[str]:
     """Reasons why failed and withheld inlet partitions hold some partitions back, whatever ``require`` demands."""
     decision = context.decisions.get(inlet.name)
-    if decision is None or not decision.barriers or inlet.on_update == "ignore":
+    if decision is None or not decision.blockers or inlet.on_update == "ignore":
         return []
-    barriers = decision.barriers
+    blockers = decision.blockers
     if asset.partitioning.is_partitioned:
-        barriers = find_upstream_waits(
+        blockers = find_upstream_waits(
             context, asset, find_pending(context, asset, context.state_of(asset)).wanted
-        ).barriers
-    reasons = {each.reason for each in decision.barriers}
-    return [each.reason for each in barriers if each.reason in reasons and each.partitions.overlaps(partitions)]
+        ).blockers
+    reasons = {each.reason for each in decision.blockers}
+    return [each.reason for each in blockers if each.reason in reasons and each.partitions.overlaps(partitions)]
 
 
 def _explain_needed(

@@ -11,7 +11,7 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, RunCandidate
 from sparkassets.core.planner.plan import Waiting
-from sparkassets.core.planner.planning_context import PlanningContext, UpstreamBarrier
+from sparkassets.core.planner.planning_context import PlanningContext, UpstreamBlocker
 from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadChanges
 from sparkassets.errors import InputError
@@ -55,8 +55,8 @@ def apply_increments(case: DecisionInput, progress: DecisionProgress) -> Decisio
     refusals = [each.refusal for each in increments.values() if each.refusal is not None]
     if refusals and not case.state.chain:
         waiting = tuple(Waiting(case.asset.name, reason, stuck=True) for reason in refusals)
-        barrier = UpstreamBarrier(EVERYTHING, f"{case.asset.name}: {refusals[0]}")
-        return DecisionProgress((), progress.due, waiting=(*progress.waiting, *waiting), barriers=(barrier,))
+        blocker = UpstreamBlocker(EVERYTHING, f"{case.asset.name}: {refusals[0]}")
+        return DecisionProgress((), progress.due, waiting=(*progress.waiting, *waiting), blockers=(blocker,))
     return _pin_increments(case, progress, increments) if increments else progress
 
 

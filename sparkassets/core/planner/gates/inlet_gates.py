@@ -165,10 +165,10 @@ def apply_gates(case: DecisionInput, progress: DecisionProgress) -> DecisionProg
         return progress.with_notes(gated.notes)
     if not candidate.partitions:
         return progress
-    holes, not_barred = case.pending.holes, candidate.partitions - progress.barred
-    waiting = explain_hole(case.context, case.asset, not_barred & holes)
+    holes, not_unready = case.pending.holes, candidate.partitions - progress.unready
+    waiting = explain_hole(case.context, case.asset, not_unready & holes)
     is_forced = candidate.kind == "backfill"  # what is left of a request, which is recorded of forced ones alone
-    gated = check_gates(case.context, case.asset, not_barred - holes, candidate.due_since, counts_removed=is_forced)
+    gated = check_gates(case.context, case.asset, not_unready - holes, candidate.due_since, counts_removed=is_forced)
     if gated.ready is candidate.partitions and not (gated.waiting or gated.notes or waiting):
         return progress
     narrowed = replace(candidate, partitions=gated.ready, notes=(*candidate.notes, *gated.notes))

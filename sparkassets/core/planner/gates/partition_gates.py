@@ -13,7 +13,7 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress
 from sparkassets.core.planner.due.pending_partitions import PendingPartitions
 from sparkassets.core.planner.plan import Waiting
-from sparkassets.core.planner.planning_context import UpstreamBarrier
+from sparkassets.core.planner.planning_context import UpstreamBlocker
 from sparkassets.core.planner.wording import name_partitions
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance
@@ -32,14 +32,14 @@ def remove_failed(case: DecisionInput, progress: DecisionProgress) -> DecisionPr
 def _remove_failed_partitions(
     case: DecisionInput, progress: DecisionProgress, pending: PendingPartitions
 ) -> DecisionProgress:
-    """Removes failed partitions of a partitioned asset; a barrier makes consumers wait for them and name them."""
+    """Removes failed partitions of a partitioned asset; a blocker makes consumers wait for them and name them."""
     failed = pending.failed & progress.due
     if not failed:
         return progress
     name = case.asset.name
     remaining = progress.without_partitions(failed, Waiting(name, f"failed: {pending.error}", None, failed))
-    barrier = UpstreamBarrier(failed, f"{name_partitions(name, failed, case.asset.partitioning)}, which failed")
-    return replace(remaining, barriers=(*remaining.barriers, barrier))
+    blocker = UpstreamBlocker(failed, f"{name_partitions(name, failed, case.asset.partitioning)}, which failed")
+    return replace(remaining, blockers=(*remaining.blockers, blocker))
 
 
 def _remove_failed_runs(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
@@ -58,7 +58,7 @@ def _remove_failed_runs(case: DecisionInput, progress: DecisionProgress) -> Deci
     if progress.candidates and _has_newer_cause(case, progress, failures[-1]):
         return progress
     return DecisionProgress(
-        due=progress.due, waiting=reasons, barriers=(UpstreamBarrier(EVERYTHING, f"{name}, which failed"),)
+        due=progress.due, waiting=reasons, blockers=(UpstreamBlocker(EVERYTHING, f"{name}, which failed"),)
     )
 
 

@@ -7,7 +7,7 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.table_findings import ForeignCommit
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.plan import AssetNote, PlannedRun, Waiting
-from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext, UpstreamBarrier
+from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext, UpstreamBlocker
 from sparkassets.core.planner.run_slots import explain_partition_change
 from sparkassets.core.planner.wording import label_prefix
 from sparkassets.core.spec.model import AssetSpec, InletSpec
@@ -22,8 +22,8 @@ def decide_held_back(context: PlanningContext, asset: AssetSpec, state: AssetSta
         stuck = not (asset.paused or state.paused) and context.is_selected(asset)
     if reason is None:
         return None
-    barrier = UpstreamBarrier(EVERYTHING, f"{asset.name}: {reason}")
-    return AssetDecision((), (Waiting(asset.name, reason, stuck=stuck),), barriers=(barrier,))
+    blocker = UpstreamBlocker(EVERYTHING, f"{asset.name}: {reason}")
+    return AssetDecision((), (Waiting(asset.name, reason, stuck=stuck),), blockers=(blocker,))
 
 
 def _explain_needs_person(asset: AssetSpec, state: AssetState) -> str | None:

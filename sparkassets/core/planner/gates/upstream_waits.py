@@ -13,7 +13,7 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress
 from sparkassets.core.planner.due.pending_partitions import PendingPartitions
 from sparkassets.core.planner.plan import Waiting
-from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext, UpstreamBarrier
+from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext, UpstreamBlocker
 from sparkassets.core.planner.requirements import required_partitions, tolerated_partitions
 from sparkassets.core.planner.wording import name_partitions
 from sparkassets.core.spec.model import AssetSpec, InletSpec
@@ -28,15 +28,15 @@ class UpstreamWaits:
     """Partitions of an asset that wait for upstream runs.
 
     Attributes:
-        coming: Partitions whose input comes in this invocation, whether due by now or not.
-        barriers: Partitions whose input cannot come because an upstream partition failed or is withheld.
+        expected: Partitions whose input comes in this invocation, whether due by now or not.
+        blockers: Partitions whose input cannot come because an upstream partition failed or is withheld.
         waiting: The reasons of both.
-        awaited: Those of what is coming.
+        awaited: Those of what is expected.
         later: Partitions that are not over and would wait for either otherwise.
     """
 
-    coming: PartitionSet
-    barriers: tuple[UpstreamBarrier, ...]
+    expected: PartitionSet
+    blockers: tuple[UpstreamBlocker, ...]
     waiting: tuple[Waiting, ...]
     awaited: tuple[Waiting, ...]
     later: PartitionSet
@@ -44,7 +44,7 @@ class UpstreamWaits:
     @property
     def blocked_partitions(self) -> PartitionSet:
         """All partitions whose input cannot come."""
-        return PartitionSet.union(each.partitions for each in self.barriers)
+        return PartitionSet.union(each.partitions for each in self.blockers)
 
 
 def apply_upstream_waits(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
@@ -55,12 +55,12 @@ def apply_upstream_waits(case: DecisionInput, progress: DecisionProgress) -> Dec
 
 
 def _has_news_or_failure(case: DecisionInput) -> bool:
-    """Whether a decision upstream expects new partitions of an inlet, or has a barrier for some."""
+    """Whether a decision upstream expects new partitions of an inlet, or has a blocker for some."""
     decisions = case.context.decisions
     for name in case.asset.inlets:
         upstream_decision = decisions.get(name)
         if upstream_decision is not None and (
-            upstream_decision.barriers or upstream_decision.seen_by(case.asset.name).coming
+            upstream_decision.blockers or upstream_decision.seen_by(case.asset.name).expected
         ):
             return True
     return False
@@ -69,21 +69,21 @@ def _has_news_or_failure(case: DecisionInput) -> bool:
 def _wait_partitions(case: DecisionInput, progress: DecisionProgress, pending: PendingPartitions) -> DecisionProgress:
     """Removes partitions that wait for an upstream run, and notes the withheld inputs that the others go without."""
     waits = find_upstream_waits(case.context, case.asset, pending.wanted)
-    not_waiting = progress.partitions - waits.coming - waits.blocked_partitions
+    not_waiting = progress.partitions - waits.expected - waits.blocked_partitions
     progress = progress.with_notes(_describe_withheld_inputs(case.context, case.asset, not_waiting))
     first, first_reasons = _partitions_reading_first(case.context, case.asset, not_waiting)
     if not (waits.waiting or first_reasons):
         return replace(progress, later=waits.later) if waits.later else progress
-    coming = waits.coming if case.asset.schedule.condition is not None else waits.coming & progress.partitions
+    expected = waits.expected if case.asset.schedule.condition is not None else waits.expected & progress.partitions
     return replace(
         progress,
-        barred=case.asset.partitioning.cover(
-            waits.coming | waits.blocked_partitions | first
+        unready=case.asset.partitioning.cover(
+            waits.expected | waits.blocked_partitions | first
         ),  # what comes or failed may be a part of a partition
         waiting=(*progress.waiting, *waits.waiting, *first_reasons),
         awaited=(*waits.awaited, *first_reasons),
-        coming=coming | first,
-        barriers=(*progress.barriers, *waits.barriers),
+        expected=expected | first,
+        blockers=(*progress.blockers, *waits.blockers),
         later=waits.later,
     )
 
@@ -96,12 +96,12 @@ def _partitions_reading_first(
     Such an update makes nothing due by itself, but partitions that are due anyway wait to read it.
     """
     reading, waiting = NOTHING, []
-    for inlet, coming in _ignored_updates(context, asset):
-        reading_inlet = (_downstream_partitions(context, asset, inlet, coming, partitions) & partitions) - reading
+    for inlet, expected in _ignored_updates(context, asset):
+        reading_inlet = (_downstream_partitions(context, asset, inlet, expected, partitions) & partitions) - reading
         if reading_inlet:
             reading = reading | reading_inlet
             waiting.append(
-                Waiting(asset.name, f"waits for {_name_first_runs(context, inlet, coming)}", None, reading_inlet)
+                Waiting(asset.name, f"waits for {_name_first_runs(context, inlet, expected)}", None, reading_inlet)
             )
     return reading, tuple(waiting)
 
@@ -109,8 +109,8 @@ def _partitions_reading_first(
 def _ignored_updates(context: PlanningContext, asset: AssetSpec) -> list[tuple[InletSpec, PartitionSet]]:
     """The inlets with ``on_update: ignore`` of which partitions are still coming, each with these partitions."""
     inlets = (each for each in asset.inlets.values() if each.on_update == "ignore" and not each.aligned)
-    coming_by_inlet = ((each, _decision_of(context, asset, each).coming) for each in inlets)
-    return [(inlet, coming) for inlet, coming in coming_by_inlet if coming]
+    expected_by_inlet = ((each, _decision_of(context, asset, each).expected) for each in inlets)
+    return [(inlet, expected) for inlet, expected in expected_by_inlet if expected]
 
 
 def _wait_runs(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
@@ -120,20 +120,21 @@ def _wait_runs(case: DecisionInput, progress: DecisionProgress) -> DecisionProgr
     """
     inlets = [inlet for inlet in case.asset.inlets.values() if inlet.on_update == "rerun"]
     decisions = [(inlet, _decision_of(case.context, case.asset, inlet)) for inlet in inlets]
-    name, barrier = case.asset.name, _first_barrier(case, decisions)
-    if barrier is not None:
-        wait = Waiting(name, f"waits for {barrier.reason}")
-        return DecisionProgress(due=progress.due, waiting=(wait,), barriers=(replace(barrier, partitions=EVERYTHING),))
+    name, blocker = case.asset.name, _first_blocker(case, decisions)
+    if blocker is not None:
+        wait = Waiting(name, f"waits for {blocker.reason}")
+        return DecisionProgress(due=progress.due, waiting=(wait,), blockers=(replace(blocker, partitions=EVERYTHING),))
     progress = progress.with_notes(_describe_withheld_inputs(case.context, case.asset, EVERYTHING))
-    coming_input = next(
-        ((inlet, decision.coming) for inlet, decision in decisions if _reads_any(case, inlet, decision.coming)), None
+    expected_input = next(
+        ((inlet, decision.expected) for inlet, decision in decisions if _reads_any(case, inlet, decision.expected)),
+        None,
     )
-    if coming_input is None and progress.due:
-        coming_input = next(iter(_ignored_updates(case.context, case.asset)), None)
-    if coming_input is None or not (progress.due or case.asset.schedule.condition is not None):
+    if expected_input is None and progress.due:
+        expected_input = next(iter(_ignored_updates(case.context, case.asset)), None)
+    if expected_input is None or not (progress.due or case.asset.schedule.condition is not None):
         return progress
-    wait = Waiting(name, f"waits for {_name_first_runs(case.context, *coming_input)}")
-    return DecisionProgress(due=progress.due, waiting=(wait,), awaited=(wait,), coming=EVERYTHING)
+    wait = Waiting(name, f"waits for {_name_first_runs(case.context, *expected_input)}")
+    return DecisionProgress(due=progress.due, waiting=(wait,), awaited=(wait,), expected=EVERYTHING)
 
 
 def _decision_of(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> AssetDecision:
@@ -141,17 +142,17 @@ def _decision_of(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -
     return context.decisions.get(inlet.name, AssetDecision()).seen_by(asset.name)
 
 
-def _first_barrier(case: DecisionInput, decisions: Sequence[tuple[InletSpec, AssetDecision]]) -> UpstreamBarrier | None:
-    """The first barrier of an inlet that the asset reads; None where nothing blocks it.
+def _first_blocker(case: DecisionInput, decisions: Sequence[tuple[InletSpec, AssetDecision]]) -> UpstreamBlocker | None:
+    """The first blocker of an inlet that the asset reads; None where nothing blocks it.
 
     Withheld partitions block it only where the inlet has no other data.
     """
     for inlet, decision in decisions:
-        for barrier in decision.barriers:
-            if _reads_any(case, inlet, barrier.partitions) and not (
-                barrier.withheld and _has_data(case.context, inlet)
+        for blocker in decision.blockers:
+            if _reads_any(case, inlet, blocker.partitions) and not (
+                blocker.withheld and _has_data(case.context, inlet)
             ):
-                return barrier
+                return blocker
     return None
 
 
@@ -162,10 +163,10 @@ def _reads_any(case: DecisionInput, inlet: InletSpec, parts: PartitionSet) -> bo
 
 def find_upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: PartitionSet) -> UpstreamWaits:
     """Finds the partitions of ``wanted`` whose input is coming in this invocation, or cannot come."""
-    coming, blocked, later = NOTHING, NOTHING, NOTHING
+    expected, blocked, later = NOTHING, NOTHING, NOTHING
     waiting: list[Waiting] = []
     awaited: list[Waiting] = []
-    barriers: list[UpstreamBarrier] = []
+    blockers: list[UpstreamBlocker] = []
     finished = context.finished_partitions(asset.partitioning)  # what is not over waits for that before all
     allowed = context.allowed_partitions(asset)
     for inlet in asset.inlets.values():
@@ -173,47 +174,44 @@ def find_upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: Part
         if not _can_delay(inlet, decision):
             continue
         dependent = NOTHING
-        for barrier in (
-            decision.barriers if inlet.view is None else ()
+        for blocker in (
+            decision.blockers if inlet.view is None else ()
         ):  # of values it is not known which would have come
             reading = (
-                (_downstream_partitions(context, asset, inlet, barrier.partitions, wanted) & allowed)
+                (_downstream_partitions(context, asset, inlet, blocker.partitions, wanted) & allowed)
                 - blocked
                 - dependent
             )
-            if barrier.withheld:
+            if blocker.withheld:
                 reading = reading - _partitions_not_waiting(context, asset, inlet, reading)
             dependent = dependent | reading
             if able_partitions := reading & finished:
-                barriers.append(replace(barrier, partitions=able_partitions))
-                waiting.append(_explain_blocked(asset, inlet, barrier, able_partitions))
+                blockers.append(replace(blocker, partitions=able_partitions))
+                waiting.append(_explain_blocked(asset, inlet, blocker, able_partitions))
         blocked = blocked | (dependent & finished)
-        reading_coming = _downstream_partitions(context, asset, inlet, decision.coming, wanted) & allowed
+        reading_expected = _downstream_partitions(context, asset, inlet, decision.expected, wanted) & allowed
         able_partitions = (
-            _keep_complete(context, asset, inlet, decision.coming, reading_coming & finished) - coming - blocked
+            _keep_complete(context, asset, inlet, decision.expected, reading_expected & finished) - expected - blocked
         )
         if able_partitions:
-            coming = coming | able_partitions
-            awaited.append(
-                Waiting(
-                    asset.name, f"waits for {_name_first_runs(context, inlet, decision.coming)}", None, able_partitions
-                )
-            )
-        later = later | _partitions_begun_before((dependent | reading_coming) - finished, asset, decision)
-    return UpstreamWaits(coming, tuple(barriers), (*waiting, *awaited), tuple(awaited), later)
+            expected = expected | able_partitions
+            reason = f"waits for {_name_first_runs(context, inlet, decision.expected)}"
+            awaited.append(Waiting(asset.name, reason, None, able_partitions))
+        later = later | _partitions_begun_before((dependent | reading_expected) - finished, asset, decision)
+    return UpstreamWaits(expected, tuple(blockers), (*waiting, *awaited), tuple(awaited), later)
 
 
 def _can_delay(inlet: InletSpec, decision: AssetDecision) -> bool:
     """Whether a decision upstream can make partitions wait: it has coming or blocked ones, and updates count."""
-    return inlet.on_update != "ignore" and bool(decision.coming or decision.barriers)
+    return inlet.on_update != "ignore" and bool(decision.expected or decision.blockers)
 
 
-def _explain_blocked(asset: AssetSpec, inlet: InletSpec, barrier: UpstreamBarrier, partitions: PartitionSet) -> Waiting:
+def _explain_blocked(asset: AssetSpec, inlet: InletSpec, blocker: UpstreamBlocker, partitions: PartitionSet) -> Waiting:
     """Reason of partitions whose input failed or is withheld.
 
     It counts even if ``require`` demands less than all inputs, and the reason then says so.
     """
-    kind, reason = inlet.require.kind, f"waits for {barrier.reason}"
+    kind, reason = inlet.require.kind, f"waits for {blocker.reason}"
     if kind != "all":
         reason += f", also under `require: {kind}`; `sparkassets mark {inlet.name}` accepts or skips it"
     return Waiting(asset.name, reason, None, partitions)
@@ -241,11 +239,11 @@ def _describe_withheld_inputs(context: PlanningContext, asset: AssetSpec, partit
     """Sentences about the withheld inlet partitions that a run of ``partitions`` goes without, at most `MOST_LACKS`."""
     sentences: dict[str, None] = {}
     for inlet in asset.inlets.values() if partitions else ():
-        for barrier in context.decisions.get(inlet.name, AssetDecision()).barriers:
-            if barrier.withheld and _downstream_partitions(
-                context, asset, inlet, barrier.partitions, partitions
+        for blocker in context.decisions.get(inlet.name, AssetDecision()).blockers:
+            if blocker.withheld and _downstream_partitions(
+                context, asset, inlet, blocker.partitions, partitions
             ).overlaps(partitions):
-                sentences[f"without {barrier.reason}"] = None
+                sentences[f"without {blocker.reason}"] = None
     uncounted = len(sentences) - MOST_LACKS
     return (
         *list(sentences)[:MOST_LACKS],
@@ -254,13 +252,13 @@ def _describe_withheld_inputs(context: PlanningContext, asset: AssetSpec, partit
 
 
 def _keep_complete(
-    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, coming: PartitionSet, partitions: PartitionSet
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, expected: PartitionSet, partitions: PartitionSet
 ) -> PartitionSet:
-    """The given partitions whose input is complete once ``coming`` has come; not those that need still newer inputs."""
+    """The given partitions whose input is complete once ``expected`` is there; not those that need newer inputs."""
     dependency = context.dependency(asset, inlet)
-    if not partitions or coming.is_everything or not dependency.is_mapped or inlet.view is not None:
+    if not partitions or expected.is_everything or not dependency.is_mapped or inlet.view is not None:
         return partitions
-    newest = max(parts.last for parts in (coming, context.dataset(inlet).coverage) if parts)
+    newest = max(parts.last for parts in (expected, context.dataset(inlet).coverage) if parts)
     still_newer = required_partitions(context, asset, inlet, partitions).clip(newest, None)
     return partitions - dependency.affected_partitions(still_newer) if still_newer else partitions
 
@@ -270,9 +268,9 @@ def _partitions_begun_before(later: PartitionSet, asset: AssetSpec, decision: As
 
     Later ones would not wait for these: their input is not expected yet.
     """
-    if not later or decision.coming.is_everything or decision.blocked_partitions.is_everything:
+    if not later or decision.expected.is_everything or decision.blocked_partitions.is_everything:
         return later
-    return later - asset.partitioning.partitions_between((decision.coming | decision.blocked_partitions).last, None)
+    return later - asset.partitioning.partitions_between((decision.expected | decision.blocked_partitions).last, None)
 
 
 def _downstream_partitions(
