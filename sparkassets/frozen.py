@@ -127,14 +127,18 @@ class _Fields:
         self.given = given
 
     def __get__(self, instance: object, owner: Any) -> dict[str, Field[Any]]:  # noqa: ANN401  any struct
-        given: dict[str, Any] = {}
-        for each in reversed(owner.__mro__):
-            known = each.__dict__.get("__dataclass_fields__", {})
-            given |= known.given if isinstance(known, _Fields) else known
-        told = ((name, given.get(name, MISSING)) for name in owner.__struct_fields__)
-        typed = [(name, Any, each if isinstance(each, Field) else field(default=each)) for name, each in told]
-        described: Any = make_dataclass(owner.__name__, typed, init=False, repr=False, eq=False, kw_only=True)
-        owner.__dataclass_fields__ = described.__dataclass_fields__
+        """The ``__dataclass_fields__`` of the struct, which take the place of this descriptor when first asked for.
+
+        They are made by a throw-away dataclass that has the struct's fields and defaults, inherited ones included.
+        """
+        defaults: dict[str, Any] = {}
+        for base in reversed(owner.__mro__):
+            fields = base.__dict__.get("__dataclass_fields__", {})
+            defaults |= fields.given if isinstance(fields, _Fields) else fields
+        pairs = ((name, defaults.get(name, MISSING)) for name in owner.__struct_fields__)
+        typed = [(name, Any, each if isinstance(each, Field) else field(default=each)) for name, each in pairs]
+        stand_in: Any = make_dataclass(owner.__name__, typed, init=False, repr=False, eq=False, kw_only=True)
+        owner.__dataclass_fields__ = stand_in.__dataclass_fields__
         return owner.__dict__["__dataclass_fields__"]  # type: ignore[no-any-return]
 
 

@@ -136,7 +136,7 @@ class MemoryStore:
         return ()
 
     def migrate(self, upgrade: FormatUpgrade) -> int:
-        """Replaces rows of an older format."""
+        """Upgrades entries, snapshot and base rows to today's format; returns how many rows changed."""
         with self._lock:
             self._check()
             rows, snapshot = (

@@ -96,6 +96,7 @@ def _equal(one: object, other: object, tolerance: float) -> bool:
 
 
 def _format_value(value: object) -> str:
+    """The value as text for people, cut to `MOST_WIDE` characters."""
     if value is None:
         return "NULL"
     text = str(value)

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any
 
 from sparkassets.app.adapters import Adapters
-from sparkassets.core.cases import UNSAID, CaseStep, TimeCase
+from sparkassets.core.cases import DEFAULT_NOW, CaseStep, TimeCase
 from sparkassets.core.documents.row_sample import RowSample
 from sparkassets.core.instants import format_zoned
 from sparkassets.core.journal.state import AssetState
@@ -101,7 +101,7 @@ class _RehearsalClock:
     """A clock that stands still at the moment of the step."""
 
     def __init__(self) -> None:
-        self.time = UNSAID
+        self.time = DEFAULT_NOW
 
     def now(self) -> datetime:
         return self.time

@@ -109,5 +109,5 @@ class TimeCase:
 Case = RowCase | TimeCase
 
 
-UNSAID: Final = datetime(2025, 1, 1, tzinfo=UTC)
-"""What time it is where nothing tells."""
+DEFAULT_NOW: Final = datetime(2025, 1, 1, tzinfo=UTC)
+"""The time of a case that names none."""

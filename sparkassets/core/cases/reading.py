@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from yaml.nodes import MappingNode
 
 from sparkassets.core.cases import (
-    UNSAID,
+    DEFAULT_NOW,
     Case,
     CaseStep,
     ExpectedOutcome,
@@ -120,9 +120,9 @@ class _CaseReader:
         partitions = self._read_partitions(asset)
         interval = self._interval() or asset.partitioning.interval(partitions)
         if keys.at is not None:
-            now = self._instant(self._at / "at", keys.at)
+            now = self._parse_instant(self._at / "at", keys.at)
         else:
-            now = from_unix(interval[1]) if interval else UNSAID
+            now = from_unix(interval[1]) if interval else DEFAULT_NOW
         self._refuse_strangers(asset)
         return RowCase(
             name=keys.test,
@@ -165,17 +165,18 @@ class _CaseReader:
         if not dots:
             at.add_problem(f"{text!r} is not an interval", hint="write two times, as A..B")
             return None
-        low, high = self._instant(at, start), self._instant(at, end)
+        low, high = self._parse_instant(at, start), self._parse_instant(at, end)
         if high < low:
             at.add_problem(f"the interval {text!r} ends before it begins")
         return int(low.timestamp()), int(high.timestamp())
 
-    def _instant(self, at: DocumentPlace, text: str) -> datetime:
+    def _parse_instant(self, at: DocumentPlace, text: str) -> datetime:
+        """The instant that the text names, in the project's zone; of an invalid one a problem, and `DEFAULT_NOW`."""
         try:
             return parse_instant(text, zone=self._project.timezone)
         except InputError as error:
             at.add_problem(str(error.args[0]), hint=error.hint)
-            return UNSAID
+            return DEFAULT_NOW
 
     def _refuse_strangers(self, asset: AssetSpec) -> None:
         """Refuses rows of what the asset does not read, and an inlet that is read without any."""
@@ -191,6 +192,7 @@ class _CaseReader:
                 self._at.add_problem(f"'given' lacks the rows of {name!r}, which {asset.name!r} reads", hint=hint)
 
     def _read_given(self, at: DocumentPlace, inlet: AssetSpec, given: Sequence[Row] | GivenMap) -> GivenRows:
+        """The rows that a case gives an inlet: a list, or a map with rows or a file; reports undeclared columns."""
         keys = given if isinstance(given, GivenMap) else GivenMap(rows=list(map(dict, given)))
         rows = at / "rows" if isinstance(given, GivenMap) else at
         self._check_given(at, keys)
@@ -294,7 +296,7 @@ class _CaseReader:
         waits = {name: text for name, text in keys.waits.items() if self._find_asset(at / "waits" / name, name)}
         return CaseStep(
             at.location,
-            self._instant(at / "at", keys.at),
+            self._parse_instant(at / "at", keys.at),
             tuple(events),
             tuple(keys.fails),
             None if keys.runs is None else self._read_expected_runs(at / "runs", keys.runs),

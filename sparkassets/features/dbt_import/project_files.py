@@ -136,6 +136,7 @@ class _ProjectReader:
         return DbtRenderer(self.name, self.variables, self.macros, dialect=self.dialect, documents=documents)
 
     def _read_dialect(self) -> str:
+        """The SQL dialect of the profile's adapter; Spark's, with a note, where no profile says one."""
         profiles = self.folder / "profiles.yml"
         if profiles.is_file():
             profile = _load_yaml(profiles).get(str(self.options.get("profile", self.name))) or {}
@@ -299,9 +300,13 @@ class _ProjectReader:
         for column in (None, *(patch.get("columns") or ())):
             place = patch if column is None else column
             for test in [*(place.get("tests") or ()), *(place.get("data_tests") or ())]:
-                yield self._test(file, place, "" if column is None else str(column["name"]), test)
+                yield self._parse_test(file, place, "" if column is None else str(column["name"]), test)
 
-    def _test(self, file: str, place: PlacedMap, column: str, test: Any) -> DbtTest:  # noqa: ANN401
+    def _parse_test(self, file: str, place: PlacedMap, column: str, test: Any) -> DbtTest:  # noqa: ANN401
+        """A test of a model or ``column`` as dbt's YAML writes it: its name alone, or ``{name: arguments}``.
+
+        ``where`` and ``severity`` may stand among the arguments or under ``config``.
+        """
         name, given = (test, {}) if isinstance(test, str) else next(iter(test.items()))
         given = self._native(given) or {}
         config = {**(given.get("config") or {}), **{key: given[key] for key in ("where", "severity") if key in given}}

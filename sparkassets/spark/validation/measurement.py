@@ -348,7 +348,10 @@ class _RuleMeasurement:
         return samples
 
     def _format_column(self, name: str, *, of: str = "") -> Column:
-        """The column's value as text for people, cut to what samples show; stars for a private column."""
+        """The column's value as text for people, cut to what samples show; stars for a private column.
+
+        ``of`` is the column of the frame that holds the value, where that has another name.
+        """
         from pyspark.sql import functions as sql
 
         if name.lower() in self._rules.masked:

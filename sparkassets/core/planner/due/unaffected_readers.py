@@ -71,14 +71,15 @@ def _is_only_code_changed(context: PlanningContext, asset: AssetSpec, partitions
 def _is_read_as_before(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, since: int) -> bool:
     """Whether a run would read the same data of the inlet as before, because the inlet was not updated since.
 
-    Where updates make single partitions stale, `_is_current` has checked that already.
+    Updates of an inlet with ``on_update: rerun`` make partitions stale, which `_is_current` has checked already. Of
+    others, and for an asset without partitions, numbers of the journal say which came first.
     """
     if not inlet.reads_present_rows:
         return False
-    newest_seq, done_seq = context.dataset(inlet).seq, context.state_of(asset).done
-    return (inlet.on_update == "rerun" or newest_seq < since) and (
-        asset.partitioning.is_partitioned or newest_seq < done_seq
-    )
+    updated_seq, last_run_seq = context.dataset(inlet).seq, context.state_of(asset).done
+    is_before_the_code = inlet.on_update == "rerun" or updated_seq < since
+    is_before_the_run = asset.partitioning.is_partitioned or updated_seq < last_run_seq
+    return is_before_the_code and is_before_the_run
 
 
 def _is_current(asset: AssetSpec, state: AssetState, partitions: PartitionSet) -> bool:

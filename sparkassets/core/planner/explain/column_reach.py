@@ -42,7 +42,7 @@ def _union(parts: Sequence[TouchedColumns]) -> TouchedColumns:
 def _pass_on(
     derivations: AssetDerivations, consumer: AssetSpec, touched: dict[str, TouchedColumns]
 ) -> Iterator[TouchedColumns]:
-    """The consumer's columns that are made of touched ones, for each inlet of which it may read one."""
+    """The consumer's columns that are made of touched ones, for each inlet of which it may read one; None for all."""
     for inlet in consumer.inlets.values():
         if inlet.waits_only or inlet.name not in touched:
             continue
