@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+from packaging.requirements import Requirement
 
 from tests.depth import COUNT, USUAL, examples
 
@@ -66,14 +66,24 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skips on Sail what is of Spark alone, and on Spark 3.5 what it has not."""
-    skipped = {"spark_alone"} if os.environ.get("SPARKASSETS_ENGINE") == "sail" else set()
-    with contextlib.suppress(PackageNotFoundError):
-        skipped |= {"spark_4"} if version("pyspark").startswith("3.") else set()
+    """Skips on Sail what is of Spark alone, and what needs newer packages than those that are installed."""
+    with_sail = os.environ.get("SPARKASSETS_ENGINE") == "sail"
     for item in items:
-        for name in skipped:
-            if item.get_closest_marker(name):
-                item.add_marker(pytest.mark.skip(reason=f"is {name}"))
+        if with_sail and item.get_closest_marker("spark_alone"):
+            item.add_marker(pytest.mark.skip(reason="is spark_alone"))
+        for marker in item.iter_markers("needs"):
+            if not is_installed(marker.args[0]):
+                item.add_marker(pytest.mark.skip(reason=f"needs {marker.args[0]}"))
+
+
+@cache
+def is_installed(requirement: str) -> bool:
+    """Whether a package is installed in a version that a requirement such as ``pyspark>=4`` allows."""
+    wanted = Requirement(requirement)
+    try:
+        return wanted.specifier.contains(version(wanted.name))
+    except PackageNotFoundError:
+        return False
 
 
 @pytest.hookimpl(optionalhook=True)

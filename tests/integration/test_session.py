@@ -131,7 +131,7 @@ def test_the_shared_session_is_small_and_in_utc(spark):
     assert open_session({}, name="x") == (spark, False)
 
 
-@pytest.mark.spark_4  # lists them itself
+@pytest.mark.needs("pyspark>=4")  # lists them itself
 def test_all_settings_of_a_session_are_read_in_a_few_calls_of_its_jvm(spark, monkeypatch):
     session = spark.newSession()
     for key, value in {"a.text": "two\nlines, = and 'quotes'", "a.blank": "", "a.letter": "ü"}.items():
@@ -213,6 +213,7 @@ def test_pandas_in_a_run_is_no_warning(spark, recwarn):
     """Pyspark says at each conversion that it has not been tried enough with a newer pandas."""
     warnings.resetwarnings()  # as in a process of a user's
     warnings.simplefilter("ignore", DeprecationWarning)
+    warnings.simplefilter("ignore", ResourceWarning)  # pyspark before 4.2 leaves a socket open
     spark.createDataFrame([], "n int")  # makes it the active one, whatever other tests worked in
     assert open_session({}, name="x") == (spark, False)
     with_pandas = spark.createDataFrame(spark.range(2).toPandas())
