@@ -68,7 +68,6 @@ RELEASES: Final = (
     SparkRelease("3.5-delta3.2", "3.5.9", "3.2.1", "2.12", _OF_3_5, MAIN),
     SparkRelease("3.5", "3.5.9", "3.3.3", "2.12", _OF_3_5),
     SparkRelease("4.0", "4.0.5", "4.0.1"),
-    SparkRelease("4.0-delta4.4", "4.0.5", "4.4.0", files=MAIN),
     SparkRelease("4.1-delta4.1", "4.1.4", "4.1.0", files=MAIN),
     SparkRelease("4.1", "4.1.4", "4.4.0"),
     SparkRelease("4.2", "4.2.0", "4.4.0"),
