@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -200,7 +199,9 @@ def no_such_command(name: str, known: Iterable[str], path: str) -> InputError:
 
 def _wrap_unexpected(error: Exception) -> SparkAssetsError:
     """The error for a bug: its traceback goes to a temporary file, which the hint names."""
-    traceback_text = _redact_text("".join(traceback.format_exception(error)))
+    from traceback import format_exception
+
+    traceback_text = _redact_text("".join(format_exception(error)))
     first_line = _redact_text(f"{type(error).__name__}: {str(error).strip()}".splitlines()[0])
     try:
         from tempfile import NamedTemporaryFile

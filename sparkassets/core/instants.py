@@ -8,10 +8,13 @@ from calendar import monthrange
 from collections.abc import Iterator
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, timedelta
 from functools import cache
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+from typing import TYPE_CHECKING
 
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
 
 DAY = 86_400
 """Seconds of a day without a clock change."""
@@ -70,7 +73,7 @@ def format_zoned(instant: datetime, timezone: str, *, seconds: bool = False) -> 
     ('2025-03-21T07:00+01:00', '2025-03-21T06:00Z')
     """
     try:
-        there = instant.astimezone(find_zone(timezone))
+        there = instant.astimezone(zone_offsets(timezone).zone)
     except OverflowError:  # the last hours of the year 9999 in the east, the first of the year 1 in the west
         there = instant
     text = there.isoformat(timespec="seconds" if seconds or there.second else "minutes")
@@ -134,6 +137,8 @@ def find_zone(name: str) -> ZoneInfo:
     Raises:
         InstantError: There is none.
     """
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
     try:
         found = None if _names_no_place(name) else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -158,6 +163,8 @@ def _names_no_place(name: str) -> bool:
 
 def _suggest_zone(name: str) -> str | None:
     """The zone that a mistyped name probably means; a name without ``/`` is taken for a city, not for ``EST``."""
+    from zoneinfo import available_timezones
+
     names = {each.lower(): each for each in sorted(available_timezones()) if not _names_no_place(each)}
     from difflib import get_close_matches
 
@@ -195,7 +202,7 @@ class ZoneOffsets:
     __slots__ = ("_chunks", "_fixed", "zone")
 
     def __init__(self, name: str) -> None:
-        self.zone = find_zone(name)
+        self.zone = UTC if name == "UTC" else find_zone(name)  # without the tz database, whose reader takes 2 ms
         self._fixed = self.zone.utcoffset(None) is not None
         self._chunks: dict[int, _Chunk] = {}
 

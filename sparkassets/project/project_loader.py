@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -99,7 +98,9 @@ def make_site_finder() -> Callable[[str], StorageSite]:
         if existing is not None:
             return (*names, name), (*folders, existing)
         if ignores_case("/" + "/".join(names[: len(folders)])):
-            name = unicodedata.normalize("NFC", name).casefold()
+            from unicodedata import normalize
+
+            name = normalize("NFC", name).casefold()
         return (*names, name), folders
 
     resolve_links = _make_link_resolver()

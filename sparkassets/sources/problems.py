@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from unicodedata import normalize
 
 from sparkassets.core.partitions import YEARS, Partitioning
 from sparkassets.core.patterns import PathPattern
@@ -77,6 +76,8 @@ def find_missing_storage(project: ProjectSpec) -> tuple[SpecProblem, ...]:
 
 def _hint(path: Path) -> str:
     """The most similar existing name, or how to confirm the folder."""
+    from unicodedata import normalize
+
     parent = path.parent
     while not parent.is_dir():
         path, parent = parent, parent.parent

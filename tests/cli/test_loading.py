@@ -17,7 +17,8 @@ HEAVY = SPARK | {"pandas", "numpy", "pyarrow", "rich", "pendulum", "detect_secre
 PARSING = {"sparkassets.core.timetables.parse", "sparkassets.core.conditions.parsing", "sparkassets.core.credentials"}
 COMPILING = PARSING | {"pydantic", "yaml", "jinja2", "croniter"}
 COMPILING |= {"sparkassets.core.spec.compilation", "sparkassets.core.query_text"}
-SLOW = {"asyncio", "concurrent.futures", "difflib", "email", "random", "secrets", "socket", "tempfile"}
+SLOW = {"asyncio", "concurrent.futures", "difflib", "email", "random", "secrets", "shlex", "socket", "tempfile"}
+SLOW |= {"unicodedata", "zoneinfo"}
 """Of the standard library, what takes milliseconds and a look has no use for."""
 
 

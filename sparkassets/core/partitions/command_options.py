@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from shlex import quote
-
 from sparkassets.core.partitions.partition_set import PartitionSet
 from sparkassets.core.partitions.partitioning import Partitioning
 from sparkassets.core.phrases import FEW
@@ -17,6 +15,8 @@ def partition_options(partitions: PartitionSet, partitioning: Partitioning) -> l
     >>> partition_options(days.parse("2025-01-02..2025-01-03"), days)
     ['--partition 2025-01-02..2025-01-03']
     """
+    from shlex import quote
+
     labels = partitioning.labels(partitions, most=FEW + 1)
     if not labels and partitioning.is_partitioned:
         return ["--partition …"]
