@@ -25,7 +25,7 @@ from sparkassets.core.results import RunResult
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import RunJudgement
 from sparkassets.delta import commit, staging
-from sparkassets.ports import CommitMarker, Enlist, RunComputation, RunOrder, Target
+from sparkassets.ports import CommitStamp, Enlist, RunComputation, RunOrder, Target
 from sparkassets.runtime.progress import SilentProgress
 from sparkassets.spark.computation import SparkComputation
 from sparkassets.spark.engine import SparkEngine, SparkTargetFactory
@@ -110,21 +110,21 @@ class StoppingTarget:
         self.remove_staged = target.remove_staged
         self.remove_iterations = target.remove_iterations
 
-    def prepare(self, computation: RunComputation, *, marker: CommitMarker) -> RunJudgement | None:
-        judged = self._target.prepare(computation, marker=marker)
+    def prepare(self, computation: RunComputation, *, stamp: CommitStamp) -> RunJudgement | None:
+        judged = self._target.prepare(computation, stamp=stamp)
         self._stop.at("prepared", self._name)
         return judged
 
-    def write(self, computation: RunComputation, *, marker: CommitMarker) -> None:
+    def write(self, computation: RunComputation, *, stamp: CommitStamp) -> None:
         self._stop.at("computed", self._name)
         if self._stop.moment == "writing" and isinstance(computation, SparkComputation):
             endless = computation.frame.where(f"{IN_A_TASK} AND {FOR_EVER}")
             computation = replace(computation, frame=computation.frame.union(endless))
-        self._target.write(computation, marker=marker)
+        self._target.write(computation, stamp=stamp)
         self._stop.at("written", self._name)
 
-    def fence(self, computation: RunComputation | None, *, marker: CommitMarker) -> None:
-        self._target.fence(computation, marker=marker)
+    def fence(self, computation: RunComputation | None, *, stamp: CommitStamp) -> None:
+        self._target.fence(computation, stamp=stamp)
         self._stop.at("fenced", self._name)
 
 
