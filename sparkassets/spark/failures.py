@@ -12,8 +12,11 @@ from sparkassets.errors import FileLocation, RunError, SparkAssetsError
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)?)\]")
 _STATE = re.compile(r"SQLSTATE: ([0-9A-Z]{5})")
-_VALUE_ERROR = re.compile(r"\.Spark(?:Arithmetic|ArrayIndexOutOfBounds|DateTime|NumberFormat)Exception\b")
-"""Classes of errors in values, all of SQLSTATE 22, which messages of Spark 3.5 do not have."""
+_UNSTATED: Final = {
+    "22": re.compile(r"\.Spark(?:Arithmetic|ArrayIndexOutOfBounds|DateTime|NumberFormat)Exception\b"),
+    "42": re.compile(r"\.parquet\.schema\.InvalidSchemaException\b"),
+}
+"""SQLSTATE classes of errors that do not state one: in values, of Spark 3.5; in a schema, of Parquet."""
 _LINE_NUMBER = re.compile(r"line (\d+),? pos(?:ition)? \d+")
 _TAIL = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*$|; line \d+ pos \d+;?\s*$", re.DOTALL)
 _CALLED = re.compile(r"^An error occurred while calling [^\n]*\n: ")
@@ -215,7 +218,7 @@ def is_of_data(error: BaseException) -> bool:
 def _has_state(error: BaseException, classes: tuple[str, ...]) -> bool:
     """Whether the error or one of its causes has a SQLSTATE of these classes."""
     message = whole_message(error)
-    states = [*_STATE.findall(message), *(["22"] if _VALUE_ERROR.search(message) else [])]
+    states = [*_STATE.findall(message), *(state for state, errors in _UNSTATED.items() if errors.search(message))]
     return any(state.startswith(classes) for state in states)
 
 

@@ -148,6 +148,17 @@ def save_by_spark(frame: DataFrame, asset: AssetSpec, *, mode: Mode = "append", 
     frame.write.format("delta").mode(mode).options(**options).save(asset.storage.path)
 
 
+def parses(spark: SparkSession, query: str) -> bool:
+    """Whether this version of Spark knows the syntax and the types of a query."""
+    from pyspark.errors import ParseException
+
+    try:
+        spark.sql(query)
+    except ParseException:
+        return False
+    return True
+
+
 def rows(spark: SparkSession, asset: AssetSpec, *columns: str) -> list[tuple[Any, ...]]:
     """What a table holds, sorted."""
     assert asset.storage is not None

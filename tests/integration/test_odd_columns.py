@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,21 +10,20 @@ from deltalake import DeltaTable
 
 from sparkassets.errors import RunError
 from tests.depth import deep
-from tests.integration.orders import execute, order, sql, stamp_of, table, target
+from tests.integration.orders import execute, order, parses, sql, stamp_of, table, target
 
 pytestmark = pytest.mark.spark
 
 REFUSED = {
-    "SELECT 1 AS `a b`": "in the column names of your schema. Invalid column names: a b.",
-    "SELECT array(named_struct('x;y', 1)) AS s": "of your schema. Invalid column names: s.element.x;y.",
-    "SELECT named_struct('x', 1, 'X', 2) AS s": "Found duplicate column(s)",
-    "SELECT array() AS s": "Found nested NullType in column s which is of ArrayType.",
-    "SELECT struct() AS s, 1 AS n": "The column s is a struct with no fields.",
+    "SELECT 1 AS `a b`": r"in the column names of your schema\. Invalid column names: a b\.",
+    "SELECT array(named_struct('x;y', 1)) AS s": r"of your schema\. Invalid column names: s\.element\.x;y\.",
+    "SELECT named_struct('x', 1, 'X', 2) AS s": r"Found duplicate column\(s\).*: s\.x",
+    "SELECT array() AS s": r"Found nested NullType in column s which is of ArrayType\.",
+    "SELECT struct() AS s, 1 AS n": r"column s is a struct with no fields\.|with an empty group: optional group s",
     "SELECT INTERVAL '1' DAY AS s": "The DeltaDataSource datasource doesn't support the column `s` of the type",
     "SELECT array(TIME'10:00:00') AS s": "The DeltaDataSource datasource doesn't support the column `s` of the type",
-    "SELECT 'a' COLLATE UTF8_LCASE AS s": "columns using unsupported data types: [s: StringType(UTF8_LCASE)].",
+    "SELECT 'a' COLLATE UTF8_LCASE AS s": r"columns using unsupported data types: \[s: StringType\(UTF8_LCASE\)\]\.",
 }
-NEEDS = {"SELECT struct() AS s, 1 AS n": "delta-spark>=4.4", "SELECT array(TIME'10:00:00') AS s": "pyspark>=4.1"}
 ODD = """
 SELECT 1 AS interval, 2 AS variant, 3 AS timestamp_ntz, 4 AS void, 5 AS `a.b`, 6 AS `c``d"'`, 7 AS `e%20f`,
   8 AS _metadata, 9 AS `Größe`, 10 AS `😀`, named_struct('g.h', named_struct('i`j', 11, '_k', 12)) AS nested,
@@ -37,35 +37,31 @@ def writers(asset):
 
 
 @pytest.mark.needs("pyspark>=4")
-@pytest.mark.parametrize(
-    ("query", "told"),
-    [
-        pytest.param(query, told, marks=pytest.mark.needs(NEEDS.get(query, "pyspark")))
-        for query, told in REFUSED.items()
-    ],
-)
-def test_what_delta_refuses_is_refused_in_its_words_of_runs_and_fences_alike(engine, tmp_path, query, told):
+@pytest.mark.parametrize(("query", "told"), REFUSED.items())
+def test_what_delta_refuses_is_refused_in_its_words_of_runs_and_fences_alike(engine, spark, tmp_path, query, told):
+    if not parses(spark, query):
+        pytest.skip("this Spark has no such type")
     new = order(table("new", tmp_path, **sql(query)))
     computation = engine.compute(new, attempt=1)
     with pytest.raises(RunError) as refused:
         target(engine, new).write(computation, stamp=stamp_of(new, computation))
-    assert told in str(refused.value)
+    assert re.search(told, str(refused.value))
     assert not refused.value.retryable
     assert refused.value.wrote_nothing
     with pytest.raises(RunError) as refused:
         target(engine, new).fence(computation, stamp=stamp_of(new, kind="fence", version=2 * new.token))
-    assert told in str(refused.value)
+    assert re.search(told, str(refused.value))
     assert not list(Path(new.asset.storage.path).glob("[!_]*"))
     assert not DeltaTable.is_deltatable(new.asset.storage.path)
 
 
 @pytest.mark.deep
-def test_a_table_that_is_there_gets_no_such_columns_either(engine, tmp_path):
+def test_a_table_that_is_there_gets_no_such_columns_either(engine, spark, tmp_path):
     execute(engine, order(table("there", tmp_path, **sql("SELECT 1 AS n"))))
     for query, told in REFUSED.items():
-        with pytest.raises(RunError) as refused:
-            execute(engine, order(table("there", tmp_path, **sql(query))))
-        assert told in str(refused.value)
+        if parses(spark, query):
+            with pytest.raises(RunError, match=told):
+                execute(engine, order(table("there", tmp_path, **sql(query))))
     assert DeltaTable(tmp_path / "there").version() == 0
 
 

@@ -84,7 +84,10 @@ def test_conditions_are_read_from_any_error():
 
 @pytest.mark.parametrize(
     ("message", "final"),
-    [(READ, True), (CONFLICT, False), ("[X] syntax. SQLSTATE: 42601", True), ("Executor lost", False), (WORKER, False)],
+    [
+        *((READ, True), (CONFLICT, False), ("[X] syntax. SQLSTATE: 42601", True), ("Executor lost", False)),
+        *((WORKER, False), ("org.apache.parquet.schema.InvalidSchemaException: Cannot write a schema", True)),
+    ],
 )
 def test_what_a_second_attempt_would_meet_again(message, final):
     assert is_final(Exception(message)) is final

@@ -15,7 +15,7 @@ from sparkassets.ports import CommitStamp, FenceConflictError
 from sparkassets.spark.capabilities import require_commits
 from sparkassets.spark.commit_history import changes_rows, commits_since
 from sparkassets.spark.commit_stamps import format_stamp, stamp_commits
-from sparkassets.spark.failures import error_condition, is_conflict, run_error
+from sparkassets.spark.failures import error_condition, error_mentions, is_conflict, run_error
 from sparkassets.spark.open_tables import OpenedTable, PathTable, TableDescription, find_catalog_table
 from sparkassets.spark.schema_changes import run_alterations
 from sparkassets.spark.table_locations import location_of, save_rows
@@ -41,6 +41,8 @@ _REFUSED_SCHEMAS = (
 
 A fence would have to create the table with the same columns, so it would fail, too.
 """
+_EMPTY_STRUCT = "Cannot write a schema with an empty group"
+"""Parquet's refusal of a struct without fields, which older versions of Delta leave to it."""
 _CREATED_CONDITIONS = ("DELTA_PATH_EXISTS", "TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_TABLE_ALREADY_EXISTS")
 
 
@@ -68,9 +70,14 @@ def write(planned: PlannedWrite, *, stamp: CommitStamp) -> None:
         )
     except Exception as error:
         failure = planned.explain_error(error)
-        failure.wrote_nothing = planned.table is None and error_condition(error).startswith(_REFUSED_SCHEMAS)
+        failure.wrote_nothing = planned.table is None and _refuses_schema(error)
         raise failure from error
     run_alterations(session, landing.statements_after, stamp)
+
+
+def _refuses_schema(error: Exception) -> bool:
+    """Whether every write with these columns fails in the same way."""
+    return error_condition(error).startswith(_REFUSED_SCHEMAS) or error_mentions(error, _EMPTY_STRUCT)
 
 
 def merge(planned: PlannedWrite, *, stamp: CommitStamp) -> None:
