@@ -71,12 +71,15 @@ def log_of(spark: SparkSession, path: str, statements: Sequence[str]) -> list[li
 
 
 def _lasting(text: str) -> Iterator[dict[str, Any]]:
-    """The actions of one commit, but for who made it and when; identifiers are all the same."""
+    """The actions of one commit, but for who made it and when; identifiers are all the same, features sorted."""
     for line in _RANDOM.sub(_NO_ID, text).splitlines():
         action = json.loads(line)
         if "commitInfo" in action:
             continue
         action.get("metaData", {}).pop("createdTime", None)
+        protocol = action.get("protocol", {})  # whose features are sets, which each version of Delta lists its own way
+        for features in protocol.keys() & {"readerFeatures", "writerFeatures"}:
+            protocol[features].sort()
         yield action
 
 

@@ -35,7 +35,7 @@ def committers(asset) -> list[str]:
     return ["driver" if each["engineInfo"].startswith("delta-rs") else "spark" for each in history]
 
 
-@pytest.mark.needs("delta-spark>=4.4")
+@pytest.mark.needs("pyspark>=4")
 @pytest.mark.parametrize("name", ["row tracking", "clustering"])
 def test_what_was_recorded_of_tables_is_what_spark_makes(spark, tmp_path, name):
     assert log_of(spark, str(tmp_path / "table"), STATEMENTS[name]) == recorded()[name]
