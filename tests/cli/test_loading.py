@@ -111,7 +111,11 @@ def test_a_start_with_nothing_due_loads_nothing_that_runs_or_records(shop):
     needless = {
         *(f"sparkassets.runtime.{name}" for name in ("claimed_runs", "execution", "requested_works", "run_recorder")),
         *("sparkassets.cli.progress_events", "sparkassets.core.documents.status", "sparkassets.core.journal.codec"),
-        *("sparkassets.core.planner.batch.backfill", "sparkassets.features.telemetry.log_capture"),
+        *(
+            "sparkassets.core.planner.batch.backfill",
+            "sparkassets.core.planner.batch.run_batches",
+            "sparkassets.features.telemetry.log_capture",
+        ),
     }
     assert all(map(importlib.util.find_spec, needless))
     found = loaded_by_each("plan", "status", "run", cwd=shop.parent)

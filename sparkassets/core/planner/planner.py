@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
-from sparkassets.core.planner.batch.run_batches import batch_candidates
 from sparkassets.core.planner.due import outdated_code, withheld_partitions
 from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, DecisionStep
 from sparkassets.core.planner.due.due_partitions import find_due_partitions
@@ -173,6 +172,16 @@ def _apply_increments(case: DecisionInput, progress: DecisionProgress) -> Decisi
     return apply_increments(case, progress)
 
 
+def _batch_candidates(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
+    """Step that makes runs of the candidates; an unfinished run goes on, and parallel ones are settled."""
+    has_work = progress.candidates if case.pending is None else progress.partitions or case.state.chain
+    if not has_work and not allows_parallel_runs(case.asset):
+        return progress
+    from sparkassets.core.planner.batch.run_batches import batch_candidates  # where something is due
+
+    return batch_candidates(case, progress)
+
+
 def _hold_schema_conflicts(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Step after the runs: holds back those that would give a ``strict`` table other columns."""
     if not (progress.runs or progress.awaited) or not case.state.made:
@@ -209,7 +218,7 @@ STEPS: tuple[DecisionStep, ...] = (
     apply_gates,
     _align_candidates,
     _apply_increments,
-    batch_candidates,
+    _batch_candidates,
     _hold_schema_conflicts,
     _hold_over_budget,
     _hold_in_full_pool,

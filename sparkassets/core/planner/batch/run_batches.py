@@ -101,8 +101,6 @@ def _batch_partitions(case: DecisionInput, progress: DecisionProgress, pending: 
 
     A tick stays open, so the run leaves the cursor where it is, while partitions of the tick's interval are left over.
     """
-    if not progress.partitions and not case.state.chain:
-        return progress
     name, waiting = case.asset.name, list(progress.waiting)
     runs: list[PlannedRun] = []
     planned, expected = NOTHING, progress.expected | progress.partitions
