@@ -11,6 +11,7 @@ import pytest
 
 SCRIPT = """
 import json, resource, sys
+sys.dont_write_bytecode = True  # a compiled module that is cut short breaks whoever imports it next
 from datetime import UTC, datetime
 from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError, StateError
