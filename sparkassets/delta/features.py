@@ -156,6 +156,7 @@ def _find_property_reason(properties: Mapping[str, str | None]) -> str | None:
 
 
 def _find_column_reason(fields: Sequence[Mapping[str, Any]]) -> str | None:
+    """Why the type or the metadata of a column keeps all writers but Spark out; None where none does."""
     for path, field in _walk_fields(fields):
         metadata = field.get("metadata") or {}
         odd_types = (f"of type {kind}" for kind in _iterate_types(field["type"]) if not is_plain_type(kind))
@@ -168,6 +169,7 @@ def _find_column_reason(fields: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def _find_name_reason(fields: Sequence[Mapping[str, Any]]) -> str | None:
+    """Why Delta refuses the name of a column in a new table; None where it takes all of them."""
     seen = set()
     for path, field in _walk_fields(fields):
         folded = tuple(name.lower() for name in path)

@@ -122,7 +122,7 @@ class FunctionParts:
         yield owner, WHOLE
 
     def _find_name_parts(self, module: ModuleNames, local: dict[str, Part], name: str) -> Iterator[Part]:
-        """The part that a plain name refers to; the whole module for functions that build names at run time."""
+        """The (module, name) of a plain name, imports followed; the whole module for ``eval`` and its like."""
         if name in _DYNAMIC:
             yield module.name, WHOLE
         elif name in local:

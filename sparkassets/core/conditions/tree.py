@@ -178,8 +178,8 @@ class ConditionResult(Generic[T]):
     def used_leaves(self) -> Mapping[UpdateLeaf | TimeLeaf, T]:
         """The leaves that made it true, each with what it is used for.
 
-        What a leaf is true for below a part that does not hold is kept for another time; but nothing ever asks for it
-        where it is void, so whatever holds there uses it too.
+        A leaf is used where every part above it holds, too. Elsewhere it is kept for a later decision, unless none can
+        ever be made of it (``never_decidable``): there it is used up with whatever made the whole condition true.
         """
         found: dict[UpdateLeaf | TimeLeaf, T] = {}
         queue = [(self, self.value)]

@@ -35,9 +35,8 @@ class RowChecker(Protocol):
     def __call__(self, rows: Any, /) -> Any:  # noqa: ANN401  of Spark, which is not known here
         """Judges the rows, a DataFrame of Spark, classic or Connect, without changing anything.
 
-        A Column of booleans: of each row or, for a partition or a run, an aggregate. For a run it may as well be True
-            or
-        None, for fine, or False or a text that says what is wrong.
+        Returns a Column of booleans: of each row or, for a partition or a run, an aggregate. For a run it may also be
+        True or None, for fine, or False or a text that says what is wrong.
         """
 
 

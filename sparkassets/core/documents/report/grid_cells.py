@@ -229,9 +229,9 @@ def _origin_document(origin: PartitionOrigin) -> dict[str, Any]:
 
 
 def _iterate_groups(grid: PartitionGrid) -> Iterator[dict[str, Any]]:
-    """Yields the columns of a grid as groups of equal tuples, at most `MOST_TUPLES` tuples in all.
+    """Yields each column of a grid: its segments, at most `MOST_TUPLES` in all, and the ``cells`` that they share.
 
-    ``cells`` has pairs (number of consecutive times, code), flattened into one list.
+    ``cells`` has pairs (number of consecutive times, code of the status, -1 for none), flattened into one list.
     """
     shown_count = 0
     for column, segments in enumerate(grid.columns):
