@@ -388,7 +388,7 @@ def with_current_names(verdicts: Iterable[Mapping[str, Any]]) -> list[dict[str, 
 
 
 _RENAMED_FIELDS: Final = {"blocks": "partitions", "by_block": "details"}
-"""Present names of fields by their names in journals of format 4 and in markers of that time."""
+"""Present names of fields by their names in journals of format 4 and in stamps of that time."""
 
 
 def _with_rule(rule: str, measured: list[Any]) -> list[Any]:
