@@ -24,7 +24,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import _PassArg
 from jinja2.visitor import NodeTransformer
 
-from sparkassets.core.sandbox.cost_meter import CostMeter, charge_call, charge_filter, charge_operator
+from sparkassets.core.sandbox.cost_meter import CostMeter
 from sparkassets.core.sandbox.literals import ValueInSqlError
 from sparkassets.core.sandbox.sql_values import RAW, PrintedValues, SqlFragment, find_untrusted_raw, join_sql, raw_sql
 from sparkassets.core.suggestions import did_you_mean
@@ -48,11 +48,10 @@ _NO_METHODS: Final = frozenset({"center", "encode", "expandtabs", "format_map", 
 """Likewise, of texts and numbers."""
 
 _EACH: Final = " each"
-_WEIGHED: Final = " weighed"
 _TOGETHER: Final = " together"
 _CHECKED_RAW: Final = " raw"
 _OF_AUTHOR: Final = " sql"
-"""Filters that no template can name: they count the cost of loops, comparisons and ``~``, and mark SQL."""
+"""Filters that no template can name: they count the turns of loops, join by ``~``, and mark SQL."""
 _TAKE_SQL: Final = frozenset({"d", "default", "identifier", "join", RAW, _CHECKED_RAW})
 """Filters that a piece of SQL may go through."""
 _MAKE_SQL: Final = (Macro, BlockReference, LoopContext)
@@ -68,7 +67,7 @@ class MissingExplainer(Protocol):
 
 
 class _UnfoldedGenerator(CodeGenerator):
-    """Leaves constant expressions to the rendering, where their cost is counted; Jinja computes them earlier."""
+    """Leaves constant expressions to the rendering, where their size is limited; Jinja computes them earlier."""
 
     def _output_child_to_const(self, *_: object) -> NoReturn:
         raise nodes.Impossible
@@ -113,35 +112,36 @@ class _TemplateSandbox(ImmutableSandboxedEnvironment):
         return self._explain_undefined(obj, argument, super().getitem(obj, argument))
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401  Jinja's signature
-        """The result of ``left operator right``, after its cost was counted."""
-        charge_operator(self.meter, operator, left, right)
+        """The result of ``left operator right``, if it is not too large."""
+        self.meter.check_number(operator, left, right)
+        self.meter.check_product(operator, [left, right])
         if (
             self.values is not None
             and operator == "+"
             and isinstance(left, SqlFragment) | isinstance(right, SqlFragment)
         ):
-            return SqlFragment(self.values.print_value(left) + self.values.print_value(right))
+            return self.concatenate([left, right])
         self.refuse_sql([left, right], f"an operand of {operator!r}")
-        return super().call_binop(context, operator, left, right)
+        return self.meter.count_result(super().call_binop(context, operator, left, right))
 
     def call(self, context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  Jinja's signature
-        """The result of ``function(…)``, after its cost was counted; SQL from a macro stays SQL."""
-        taken = [_materialize(self.meter, each) for each in args]
-        charge_call(self.meter, function, taken, kwargs)
+        """The result of ``function(…)``, if it is not too large; SQL from a macro stays SQL."""
+        owner = getattr(function, "__self__", None)
+        self.meter.check_product(getattr(function, "__name__", ""), [owner, *args, *kwargs.values()])
         makes_sql = isinstance(function, _MAKE_SQL)
         if not makes_sql:
-            self.refuse_sql([*taken, *kwargs.values()], "an argument of a function")
+            self.refuse_sql([*args, *kwargs.values()], "an argument of a function")
             if "caller" in kwargs:  # of `{% call %}`, whose result is written as it is
                 raise ValueInSqlError("{% call %} can call only macros")
         with self.meter.call():
-            result = super().call(context, function, *taken, **kwargs)
+            result = self.meter.count_result(super().call(context, function, *args, **kwargs))
         return SqlFragment(result) if makes_sql and isinstance(result, str) else result
 
     def concatenate(self, values: Iterable[Any]) -> str:
         """The result of ``~``: SQL if one of the values is SQL, with the others as literals."""
         if self.values is None or not any(isinstance(each, SqlFragment) for each in values):
-            return "".join(map(str, values))
-        return SqlFragment("".join(map(self.values.print_value, values)))
+            return self.meter.count_result("".join(map(str, values)))
+        return self.meter.count_result(SqlFragment("".join(map(self.values.print_value, values))))
 
     def refuse_sql(self, values: Iterable[Any], use: str) -> None:
         """Refuses SQL where a value is expected: ``use`` would break the marks that stand for values in it."""
@@ -194,10 +194,7 @@ def environment() -> _TemplateSandbox:
     for name in _NO_FILTERS:
         del sandbox.filters[name]
     sandbox.filters |= {"identifier": _identifier, RAW: _raw_by_name}
-    sandbox.filters |= {name: _make_counting_filter(name, each) for name, each in sandbox.filters.items()}
-    sandbox.tests |= {
-        name: _make_counting_filter("", cast("Callable[..., Any]", each)) for name, each in sandbox.tests.items()
-    }
+    sandbox.filters |= {name: _limit_filter(name, each) for name, each in sandbox.filters.items()}
     return sandbox
 
 
@@ -238,10 +235,11 @@ def render_sql(
 
 def _render(sandbox: _TemplateSandbox, text: str, names: Mapping[str, object], meter: CostMeter | None) -> str:
     sandbox.meter = meter or CostMeter()
-    sandbox.filters = {**sandbox.filters, _EACH: _count_items, _WEIGHED: _weigh_value, _TOGETHER: _concatenate}
+    sandbox.filters = {**sandbox.filters, _EACH: _count_items, _TOGETHER: _concatenate}
     sandbox.filters |= {_CHECKED_RAW: _raw, _OF_AUTHOR: SqlFragment}
     code: CodeType = sandbox.compile(text, filename=FILE)
-    return Template.from_code(sandbox, code, sandbox.make_globals({})).render(names)
+    parts = Template.from_code(sandbox, code, sandbox.make_globals({})).generate(names)
+    return "".join(map(sandbox.meter.count_result, parts))
 
 
 class _NameFinder(_UnfoldedGenerator):
@@ -277,7 +275,7 @@ def undeclared_names(tree: nodes.Template) -> set[str]:
 
 
 class _CountingTransformer(NodeTransformer):
-    """Sends loops, comparisons, slices and ``~``, for which Jinja has no hook, through filters that count them.
+    """Sends loops and ``~``, for which Jinja has no hook, through filters that count them.
 
     In SQL, it also marks what a ``{% set %}`` block makes as SQL, and lets uses of ``raw`` through that were checked
     before.
@@ -307,17 +305,6 @@ class _CountingTransformer(NodeTransformer):
         node.iter = _through_filter(_EACH, cast("nodes.Expr", node.iter))
         return self.generic_visit(node)
 
-    def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802
-        node.expr = _through_filter(_WEIGHED, node.expr)
-        for operand in node.ops:
-            operand.expr = _through_filter(_WEIGHED, operand.expr)
-        return self.generic_visit(node)
-
-    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:  # noqa: N802
-        if isinstance(node.arg, nodes.Slice):
-            node.node = _through_filter(_WEIGHED, node.node)
-        return self.generic_visit(node)
-
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802
         self.generic_visit(node)
         first, *others = node.nodes
@@ -328,14 +315,8 @@ def _through_filter(name: str, value: nodes.Expr, args: Iterable[nodes.Expr] = (
     return nodes.Filter(value, name, list(args), [], None, None, lineno=value.lineno)
 
 
-def _materialize(meter: CostMeter, value: Any) -> Any:  # noqa: ANN401  whatever a template has
-    """The value, or the remaining items of an iterator as a list, which can be looked at twice."""
-    return list(meter.count_items(value)) if isinstance(value, Iterator) else value
-
-
 @pass_environment
 def _print_value(sandbox: _TemplateSandbox, value: Any) -> Any:  # noqa: ANN401  whatever a template has
-    sandbox.meter.write(sandbox.meter.weigh(value))
     return value if sandbox.values is None else sandbox.values.print_value(value)
 
 
@@ -364,44 +345,29 @@ def _count_items(sandbox: _TemplateSandbox, values: Iterable[Any]) -> Iterable[A
 
 
 @pass_environment
-def _weigh_value(sandbox: _TemplateSandbox, value: Any) -> Any:  # noqa: ANN401
-    sandbox.meter.weigh(value)
-    return value
-
-
-@pass_environment
 def _concatenate(sandbox: _TemplateSandbox, *values: Any) -> str:  # noqa: ANN401
-    sandbox.meter.write(sandbox.meter.weigh(*values))
     return sandbox.concatenate(values)
 
 
-def _make_counting_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps a filter or a test so that its cost is counted first; ``name`` is empty for a test, which makes nothing."""
+def _limit_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wraps a filter: a piece of SQL may go through few of them, and the length of the result counts."""
     passes = _PassArg.from_obj(function)
 
     @pass_context
     @wraps(function, assigned=("__doc__", "__name__"), updated=())
-    def count_and_apply(context: Context, value: Any = "", *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def apply(context: Context, value: Any = "", *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         sandbox = cast("_TemplateSandbox", context.environment)
-        taken = _materialize(sandbox.meter, value)
-        if name:
-            charge_filter(sandbox.meter, name, taken, args, kwargs)
-            if name not in _TAKE_SQL:
-                sandbox.refuse_sql([taken, *args, *kwargs.values()], f"changed by the filter {name!r}")
-            if name == "join" and sandbox.values is not None and (pieces := _sql_pieces(taken, args, kwargs)):
-                return join_sql(*pieces, sandbox.values.print_value)
-        else:
-            sandbox.meter.weigh(taken, *args)
-        match passes:
-            case _PassArg.context:
-                return function(context, taken, *args, **kwargs)
-            case _PassArg.eval_context:
-                return function(context.eval_ctx, taken, *args, **kwargs)
-            case _PassArg.environment:
-                return function(sandbox, taken, *args, **kwargs)
-        return function(taken, *args, **kwargs)
+        sandbox.meter.check_product(name, [value, *args, *kwargs.values()])
+        if name not in _TAKE_SQL:
+            sandbox.refuse_sql([value, *args, *kwargs.values()], f"changed by the filter {name!r}")
+        if name == "join" and sandbox.values is not None:
+            value = list(value) if isinstance(value, Iterator) else value  # its items are looked at twice
+            if pieces := _sql_pieces(value, args, kwargs):
+                return sandbox.meter.count_result(join_sql(*pieces, sandbox.values.print_value))
+        first = {_PassArg.context: context, _PassArg.eval_context: context.eval_ctx, _PassArg.environment: sandbox}
+        return sandbox.meter.count_result(function(*([first[passes]] if passes else []), value, *args, **kwargs))
 
-    return count_and_apply
+    return apply
 
 
 def _sql_pieces(values: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Any], Any] | None:  # noqa: ANN401
