@@ -13,10 +13,22 @@ from sparkassets.errors import FileLocation, RunError, SparkAssetsError
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)?)\]")
 _STATE = re.compile(r"SQLSTATE: ([0-9A-Z]{5})")
 _UNSTATED: Final = {
-    "22": re.compile(r"\.Spark(?:Arithmetic|ArrayIndexOutOfBounds|DateTime|NumberFormat)Exception\b"),
+    "22": re.compile(
+        r"\.Spark(?:Arithmetic|ArrayIndexOutOfBounds|DateTime|NumberFormat)Exception\b"
+        r"|\[CAST_INVALID_INPUT|^invalid timestamp: "
+    ),
+    "KD": re.compile(r"\[FAILED_READ_FILE"),
     "42": re.compile(r"\.parquet\.schema\.InvalidSchemaException\b"),
 }
-"""SQLSTATE classes of errors that do not state one: in values, of Spark 3.5; in a schema, of Parquet."""
+"""SQLSTATE classes of errors that do not state one: in values and files, of Spark 3.5 and Sail; in Parquet's schema."""
+_VALUE_ERRORS: Final = {
+    "ArithmeticException",
+    "ArrayIndexOutOfBoundsException",
+    "DateTimeException",
+    "NumberFormatException",
+    "SparkRuntimeException",
+}
+"""Classes of pyspark's errors in values; of those that state nothing, as Sail's do, the class alone says so."""
 _LINE_NUMBER = re.compile(r"line (\d+),? pos(?:ition)? \d+")
 _TAIL = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*$|; line \d+ pos \d+;?\s*$", re.DOTALL)
 _CALLED = re.compile(r"^An error occurred while calling [^\n]*\n: ")
@@ -219,6 +231,8 @@ def _has_state(error: BaseException, classes: tuple[str, ...]) -> bool:
     """Whether the error or one of its causes has a SQLSTATE of these classes."""
     message = whole_message(error)
     states = [*_STATE.findall(message), *(state for state, errors in _UNSTATED.items() if errors.search(message))]
+    if not states and type(error).__name__ in _VALUE_ERRORS:
+        states = ["22"]
     return any(state.startswith(classes) for state in states)
 
 

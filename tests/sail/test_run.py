@@ -72,6 +72,14 @@ def test_the_text_of_a_run_reads_files_without_what_only_spark_4_knows(shop, spa
     assert sorted(map(tuple, frame.collect())) == [(date(2025, 1, 1), "a", 3), (date(2025, 1, 1), "b", 5)]
 
 
+def test_a_day_with_a_value_that_does_not_parse_holds_back_no_other(shop):
+    write(shop, {"landing/2025-01-03.csv": "shop,amount\na,oops\n", "landing/2025-01-04.csv": "shop,amount\na,3\n"})
+    with Project.load(shop) as project:
+        project.run(check=False)
+        assert ("2025-01-03", "failed") in project.partitions.statuses("daily")
+    assert [day.day for (day,) in rows(shop / "warehouse/daily", "day")] == [1, 1, 2, 4]
+
+
 def test_texts_in_quotes_are_read_as_by_spark(shop):
     write(shop, {"landing/2025-01-01.csv": 'shop,amount\n"x\\"y",1\n"p""q",2\n'})
     with Project.load(shop) as project:

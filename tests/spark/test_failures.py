@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.errors.exceptions import connect
 
 from sparkassets.errors import FileLocation
 from sparkassets.spark.failures import error_condition, error_mentions, first_line, is_conflict, is_final, run_error
@@ -92,6 +93,23 @@ def test_conditions_are_read_from_any_error():
 def test_what_a_second_attempt_would_meet_again(message, final):
     assert is_final(Exception(message)) is final
     assert run_error(Exception(message), what="x").retryable is not final
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "of_data"),
+    [
+        ("SparkRuntimeException", "Parser error: Error while parsing value 'x' as type 'Int32' for column 1", True),
+        ("NumberFormatException", "Cannot cast string 'x' to value of Int32 type", True),
+        ("ArithmeticException", "divide by zero", True),
+        ("AnalysisException", "[CAST_INVALID_INPUT] The value '0x' of the type \"STRING\" cannot be cast", True),
+        ("AnalysisException", "invalid timestamp: 0x", True),
+        ("AnalysisException", "attribute no_col is missing from the schema", False),
+        ("SparkRuntimeException", "[USER_RAISED_EXCEPTION] no SQLSTATE: P0001", False),
+    ],
+)
+def test_an_error_in_values_that_states_nothing_is_known_by_its_class(kind, message, of_data):
+    error = run_error(getattr(connect, kind)(message), what="x")
+    assert (error.is_data_error, error.retryable) == (of_data, False)
 
 
 def test_a_session_that_cannot_reach_s3_names_the_jar_and_the_setting():
