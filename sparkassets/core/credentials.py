@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from sparkassets.core.secret_names import (
     SignedPattern,
     Span,
-    find_placed_credentials,
+    find_named_credentials,
     find_signed,
     is_hidden,
     is_reference,
@@ -152,18 +152,14 @@ _TOKEN: Final = re.compile(
     rf"{_BEGIN}(?:"
     r"(?P<aws>(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Za-z]))"
     r"|(?:dapi|dkea|dose)[0-9a-f]{32}(?:-[0-9])?+(?![0-9A-Za-z])"  # Databricks
-    r"|gh[pousr]_[A-Za-z0-9]{36,}+|github_pat_[A-Za-z0-9_]{22,}+"
-    r"|gl(?:pat|ptt|cbt|agent|soat|rt|dt|ft|imt|oas)-[A-Za-z0-9_.-]{20,}+"  # GitLab
-    r"|xox[abeoprs]-[0-9A-Za-z-]{10,}+|xapp-[0-9A-Za-z-]{10,}+"  # Slack
+    r"|github_pat_[A-Za-z0-9_]{22,}+"
     r"|AIza[0-9A-Za-z_-]{35}|ya29\.[0-9A-Za-z_-]{20,}+|GOCSPX-[0-9A-Za-z_-]{20,}+"  # Google
-    r"|npm_[A-Za-z0-9]{36,}+|pypi-[A-Za-z0-9_-]{50,}+|hf_[A-Za-z0-9]{30,}+|dckr_[a-z]{2,4}_[A-Za-z0-9_-]{20,}+"
-    r"|[sr]k_(?:live|test)_[A-Za-z0-9]{16,}+|whsec_[A-Za-z0-9+/=]{20,}+"  # Stripe
-    r"|SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+|sk-[A-Za-z0-9_-]{20,}+"  # SendGrid, OpenAI
+    r"|npm_[A-Za-z0-9]{36,}+|hf_[A-Za-z0-9]{30,}+|dckr_[a-z]{2,4}_[A-Za-z0-9_-]{20,}+"
+    r"|whsec_[A-Za-z0-9+/=]{20,}+|sk-[A-Za-z0-9_-]{20,}+"  # Stripe, OpenAI
     r"|hv[sb]\.[A-Za-z0-9_-]{20,}+|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}+|dop_v1_[a-f0-9]{64}"  # HashiCorp
     r"|gl(?:sa|c)_[A-Za-z0-9_=]{20,}+|NRAK-[A-Z0-9]{20,}+|sntry[su]_[A-Za-z0-9_=+/-]{20,}+|ATATT3[A-Za-z0-9_=-]{40,}+"
     r"|[A-Za-z0-9_~.]{3}8Q~[A-Za-z0-9_~.-]{31,34}+"  # Azure AD
     r"|(?<![+/])[A-Za-z0-9+/]{86}=="  # Azure storage
-    r"|eyJ[A-Za-z0-9_-]{8,}+\.eyJ[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)?+"  # JSON web tokens
     r"|AGE-SECRET-KEY-1[0-9A-Z]{58}"
     r"|[Bb]earer\s{1,9}+(?=[A-Za-z._~+/=-]*+[0-9])[A-Za-z0-9._~+/=-]{8,}+"
     r")"
@@ -184,15 +180,9 @@ _SECRET_URLS: Final = re.compile(
     rf"|https?://(?P<sentry>[0-9a-f]{{32}}(?::[0-9a-f]{{32}})?)@"
 )
 """Whoever knows such a URL can post there; the place in it is secret, the host is not."""
-_APPRISE: Final = re.compile(
-    rf"{_BEGIN}(?:slack|discord|tgram|msteams|workflows|gchat|mmosts?|rockets?|pagerduty|opsgenie|pushover|pover|pbul"
-    rf"|ifttt|webexteams|wxteams|twilio|sendgrid|mailgun|splunk|victorops)://(?P<all>{_REST}{{16,}}+)"
-)
-"""Apprise's URLs of receivers, which hold their tokens."""
 _KEYS_BY_FORM: Final[tuple[SignedPattern, ...]] = (
     (("-----BEGIN", "PuTTY-User"), _BLOCK),
     (("hooks", "webhook", "telegram", "googleapis", "ifttt", "@"), _SECRET_URLS),
-    (("://",), _APPRISE),
 )
 
 _RANDOM: Final = re.compile(
@@ -325,6 +315,6 @@ def _find_credentials(text: str) -> Iterator[CredentialSpan]:
     yield from (CredentialSpan(*span, "a key") for span in find_tokens(text))
     yield from (
         CredentialSpan(*span, "a password")
-        for span in find_placed_credentials(text)
+        for span in find_named_credentials(text)
         if not is_hidden(text[slice(*span)])
     )

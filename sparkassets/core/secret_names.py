@@ -94,7 +94,6 @@ def is_reference(word: str, begin: str) -> bool:
 Span = tuple[int, int]
 
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_.:-]{0,200}+"
-_KEY: Final = r"[A-Za-z_][A-Za-z0-9_.-]{0,200}+"
 _XML: Final = re.compile(rf"<(?P<name>{_NAME})(?:\s[^<>]{{0,500}}+)?>(?P<value>[^<>]++)</")
 _XML_PROPERTY: Final = re.compile(rf"<name>\s*+(?P<name>{_NAME})\s*+</name>\s*+<value>(?P<value>[^<>]++)</")
 _NAME_AND_VALUE: Final = re.compile(
@@ -105,57 +104,6 @@ _PAIR: Final = re.compile(
     rf"[\[(]\s*+[\\]*+[\"'](?P<name>{_NAME})[\\]*+[\"']\s*+,\s*+[\\]*+[\"'](?P<value>[^\"'\\]++)[\\]*+[\"']\s*+[\])]"
 )
 """A pair as Spark lists its settings; only dotted names count, as columns are listed in the same form."""
-_YAML_BLOCK: Final = re.compile(
-    rf"^(?P<indent>[ \t]*+)(?:-[ ]++)?[\"']?(?P<name>{_KEY})[\"']?:[ \t]++[|>][+-]?[0-9]?[+-]?[ \t]*+\n"
-    r"(?P<value>(?:(?P=indent)[ \t]+[^\n]*+(?:\n|\Z))++)",
-    re.MULTILINE,
-)
-_YAML_WORDS: Final = re.compile(
-    rf"^[ \t]*+(?:-[ ]++)?[\"']?(?P<name>{_KEY})[\"']?:[ \t]++"
-    r"(?P<value>[^\s\"'=,:;{}\[\]|>&*!#]++(?:[ ]++[^\s\"'=,:;{}\[\]#]++)++)",
-    re.MULTILINE,
-)
-
-_TOOLS: Final = {
-    "curl": r"curl|wget|http",
-    "mysql": r"mysql\w*|mariadb\w*|mydumper",
-    "pass": r"sshpass|mongo\w*|docker|podman|az|helm|clickhouse-client",
-    "redis": r"redis-cli|valkey-cli",
-    "sql": r"sqlcmd|bcp|isql|tsql",
-    "ldap": r"ldap\w+",
-}
-_COMMAND: Final = re.compile(
-    r"(?<![A-Za-z0-9])(?:"
-    rf"(?:{_TOOLS['curl']})\b[^\n|]{{0,200}}?\s(?:-[a-zA-Z]{{0,5}}u|-U|-a|--user|--proxy-user|--auth)[ =]?[\"']?"
-    r"[^\s:\"']{1,200}+:(?P<curl>[^\s\"']++)"
-    rf"|(?:{_TOOLS['mysql']})\b[^\n|]{{0,200}}?\s-p[\"']?(?P<mysql>[^\s\"']++)"
-    rf"|(?:{_TOOLS['pass']})\b[^\n|]{{0,200}}?\s-p\s?[\"']?(?P<pass>[^\s\"']++)"
-    rf"|(?:{_TOOLS['redis']})\b[^\n|]{{0,200}}?\s-a\s[\"']?(?P<redis>[^\s\"']++)"
-    rf"|(?:{_TOOLS['sql']})\b[^\n|]{{0,200}}?\s-P\s?[\"']?(?P<sql>[^\s\"']++)"
-    rf"|(?:{_TOOLS['ldap']})\b[^\n|]{{0,200}}?\s-w\s?[\"']?(?P<ldap>[^\s\"']++)"
-    r")"
-)
-"""Secrets in the options of well-known tools, where no option has a telling name."""
-_PASS_OF_OPENSSL: Final = re.compile(r"-pass(?:in|out)?\s++pass:(?P<value>\S++)")
-_NETRC: Final = re.compile(r"\b(?:login|user)\s++\S++\s++password\s++(?P<value>[^\s\"']++)")
-_PGPASS: Final = re.compile(
-    r"(?<![\w.:*-])(?:[\w-]++(?:\.[\w-]++)++|localhost|\*):(?:[0-9]{4,5}|\*):[^:\s]++:[^:\s]++:(?P<value>[^\s\"']++)"
-)
-_COOKIE: Final = re.compile(
-    r"(?<![A-Za-z0-9])(?:set-)?cookie[\\\"']{0,6}+(?:\s*+[:=]\s*+|\s++(?=[\"']?[^\s\"'=;]++=))[\\\"']{0,6}+"
-    r"(?P<value>[^\s\"'\\=;]{1,200}+=[^\"'\\\r\n]++)",
-    re.IGNORECASE,
-)
-_DOCKER: Final = re.compile(r"[\"']auth[\\\"']{1,4}+\s*+:\s*+[\\\"']{1,4}+(?P<value>[A-Za-z0-9+/]{12,}+=*+)")
-_OTHER_LANGUAGES: Final = re.compile(
-    r"(?:密码|密碼|口令|パスワード|비밀번호|암호|парол[ья]|passwort|kennwort|contraseña|contrasena"
-    r"|mot[ _-]?de[ _-]?passe|senha|hasło|haslo|wachtwoord|lösenord|adgangskode|salasana|şifre|parolă|mật khẩu"
-    r"|รหัสผ่าน|كلمة المرور|סיסמה|पासवर्ड)"
-    r"[\\\"']{0,4}+\s{0,3}+[:=：]\s{0,3}+[\\\"']{0,4}+(?P<value>[^\s\"'\\,;，；、。]++)",  # noqa: RUF001  as it is typed there
-    re.IGNORECASE,
-)
-"""What stands behind the word for a password in languages other than English."""
-_PORTS: Final = re.compile(r"[0-9]+(?::[0-9]+)?(?:/\w+)?")
 
 SignedPattern = tuple[tuple[str, ...], re.Pattern[str]]
 """Texts of which one must be there for the pattern to match, and the pattern; looking for them is much faster."""
@@ -164,19 +112,8 @@ _NAMED: Final[tuple[SignedPattern, ...]] = (
     (("</",), _XML_PROPERTY),
     (("alue", "VALUE"), _NAME_AND_VALUE),
     ((", ", "','", '","'), _PAIR),
-    (("|", ">"), _YAML_BLOCK),
 )
 """Patterns of a name and a value."""
-_PLACED: Final[tuple[SignedPattern, ...]] = (
-    ((" -",), _PASS_OF_OPENSSL),
-    ((":", "=", "："), _OTHER_LANGUAGES),  # noqa: RUF001  as it is typed in Chinese
-    (("password",), _NETRC),
-    ((":",), _PGPASS),
-    (("ookie", "OOKIE"), _COOKIE),
-    (("auth",), _DOCKER),
-)
-"""Patterns of a value alone."""
-_IN_COMMANDS: Final[tuple[SignedPattern, ...]] = (((" -",), _COMMAND),)
 
 
 def find_signed(patterns: Iterable[SignedPattern], text: str) -> Iterator[re.Match[str]]:
@@ -186,14 +123,9 @@ def find_signed(patterns: Iterable[SignedPattern], text: str) -> Iterator[re.Mat
             yield from pattern.finditer(text)
 
 
-def find_placed_credentials(text: str) -> Iterator[Span]:
-    """Where the text may hold credentials by the places that they stand in; they may overlap."""
+def find_named_credentials(text: str) -> Iterator[Span]:
+    """Where the text holds values under names of credentials, other than by an assignment; they may overlap."""
     yield from (_value(found) for found in find_signed(_NAMED, text) if _is_named(found))
-    yield from (found.span("value") for found in find_signed(_PLACED, text))
-    if "\n" in text or text[:1] not in "{[(<":
-        yield from (found.span("value") for found in _YAML_WORDS.finditer(text) if is_password(found["name"]))
-    options = (found.span(found.lastgroup or 0) for found in find_signed(_IN_COMMANDS, text))
-    yield from (span for span in options if not _PORTS.fullmatch(text, *span))
 
 
 def _value(found: re.Match[str]) -> Span:
