@@ -7,7 +7,7 @@ fast: the fold makes some ten copies of an asset's state, of forty fields, for e
 from __future__ import annotations
 
 from abc import ABCMeta
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, field, fields, make_dataclass
 from functools import partial
 from operator import attrgetter
@@ -29,7 +29,12 @@ T = TypeVar("T")
 def frozen(cls: type[T], /) -> type[T]: ...
 @overload
 def frozen(
-    *, array_like: bool = ..., kw_only: bool = ..., has_dict: bool = ..., tag: str | None = ...
+    *,
+    array_like: bool = ...,
+    kw_only: bool = ...,
+    has_dict: bool = ...,
+    tag: str | None = ...,
+    stored_names: Mapping[str, str] | None = ...,
 ) -> Callable[[type[T]], type[T]]: ...
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(
@@ -40,6 +45,7 @@ def frozen(
     kw_only: bool = False,
     has_dict: bool = False,
     tag: str | None = None,
+    stored_names: Mapping[str, str] | None = None,
 ) -> type[T] | Callable[[type[T]], type[T]]:
     """What ``@dataclass(frozen=True, slots=True)`` makes, also to `dataclasses.replace`, `fields` and `asdict`.
 
@@ -51,8 +57,9 @@ def frozen(
         kw_only: Its own fields are keyword arguments, and follow those of classes that inherit from it.
         has_dict: Each value has a ``__dict__``, which cached properties need.
         tag: What tells values of it from others of a union where they are stored: their ``kind``.
+        stored_names: The names that fields have where values are stored, for fields that are called otherwise here.
     """
-    options: dict[str, Any] = {"array_like": array_like, "kw_only": kw_only, "dict": has_dict}
+    options: dict[str, Any] = {"array_like": array_like, "kw_only": kw_only, "dict": has_dict, "rename": stored_names}
     if tag is not None:
         options |= {"tag": tag, "tag_field": "kind"}
     options |= {"frozen": True, "omit_defaults": True}

@@ -136,16 +136,16 @@ def asset(
     return made if schedule is not None else _default_schedule(made)
 
 
-def multi(maker: AssetSpec, *outlets: str) -> tuple[AssetSpec, ...]:
+def multi(writer: AssetSpec, *outlets: str) -> tuple[AssetSpec, ...]:
     """The asset as a multi-asset, and its outlets."""
-    made = replace(maker, uri=f"sparkassets:{maker.name}", storage=None, outlets=outlets)
+    made = replace(writer, uri=f"sparkassets:{writer.name}", storage=None, outlets=outlets)
     return made, *(
         replace(
-            maker,
+            writer,
             name=name,
             uri=name,
             storage=StorageLocation(f"/data/{name}", name),
-            maker=maker.name,
+            written_by=writer.name,
             inlets={},
             definition=None,
         )
@@ -157,7 +157,7 @@ def project(*assets: AssetSpec, **more: Any) -> ProjectSpec:
     """A project of these assets, upstream first."""
     known = {item.name: item for item in assets}
     linked = {name: _link(item, known) for name, item in known.items()}
-    found = {name: replace(item, schedule=linked.get(item.maker, item).schedule) for name, item in linked.items()}
+    found = {name: replace(item, schedule=linked.get(item.written_by, item).schedule) for name, item in linked.items()}
     return ProjectSpec("test", "/p", "/s", "/w", found, **more)
 
 

@@ -200,12 +200,12 @@ class AssetCommands:
         self._context.refuse_scope("iterations --rollback")
         self._runner.lend(spark)
         spec = publishing_asset(self._context.spec, asset)
-        if spec.maker:
+        if spec.written_by:
             message = (
                 f"{asset!r} cannot be rolled back alone: it is published together with the other outlets of "
-                f"{spec.maker!r}"
+                f"{spec.written_by!r}"
             )
-            hint = f"`sparkassets iterations {spec.maker} --rollback {run}` rolls back all of them"
+            hint = f"`sparkassets iterations {spec.written_by} --rollback {run}` rolls back all of them"
             raise InputError(message, hint=hint)
         context = self._context.look()
         plan = plan_rollback(context, context.asset(asset), run)

@@ -131,9 +131,9 @@ class ProjectContext:
         if self.scope is not None:
             self.scope.check(name, verb)
         asset = self.spec.asset(name)
-        if asset.maker:
-            message = f"{name!r} is an outlet, and is written by the runs of {asset.maker!r}"
-            raise InputError(message, hint=f"`sparkassets {verb} {asset.maker}`")
+        if asset.written_by:
+            message = f"{name!r} is an outlet, and is written by the runs of {asset.written_by!r}"
+            raise InputError(message, hint=f"`sparkassets {verb} {asset.written_by}`")
         return asset
 
     def select(self, select: Selection) -> Collection[str] | None:
@@ -147,8 +147,8 @@ class ProjectContext:
         names = self.find_selected(select)
         if names is None:
             return None
-        makers = (self.spec.asset(name).maker for name in names)
-        return tuple(dict.fromkeys([*names, *filter(None, makers)]))
+        writers = (self.spec.asset(name).written_by for name in names)
+        return tuple(dict.fromkeys([*names, *filter(None, writers)]))
 
     def find_selected(self, select: Selection) -> tuple[str, ...] | None:
         """The assets that a selection means, upstream first, whether the scope computes them or not; None means all.

@@ -192,7 +192,7 @@ class HistoryCommands:
         past_assets = self._context.read_state("runs").assets if asset not in self._context.spec.assets else {}
         if asset in past_assets:
             return next((name for name, each in past_assets.items() if asset in dict(each.spec.outlets)), asset)
-        return self._context.spec.asset(asset).maker or asset
+        return self._context.spec.asset(asset).written_by or asset
 
 
 def publishing_asset(spec: ProjectSpec, name: str) -> AssetSpec:

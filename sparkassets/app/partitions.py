@@ -59,7 +59,7 @@ class PartitionCommands:
 
         context = self._context.look(at=at)
         spec = self._find_partitioned(context, asset)
-        spec = context.asset(spec.maker) if spec.maker else spec
+        spec = context.asset(spec.written_by) if spec.written_by else spec
         state = context.state_of(spec)
         return {
             key: output.definition.id

@@ -325,7 +325,7 @@ def _writable_assets(project: ProjectSpec, select: Collection[str] | None) -> se
 
 def recorded_table(asset: AssetSpec, state: State) -> RecordedTable | None:
     """The asset's table as the journal records it; None if no run was recorded in one."""
-    recorded, runs = state.assets[asset.name], state.assets.get(asset.maker or asset.name)
+    recorded, runs = state.assets[asset.name], state.assets.get(asset.written_by or asset.name)
     if recorded.table_id is None or recorded.version is None or recorded.seen is None or recorded.mark is None:
         return None
     chain = _commit_chain(asset, state)
@@ -346,7 +346,7 @@ def recorded_table(asset: AssetSpec, state: State) -> RecordedTable | None:
 
 def _commit_chain(asset: AssetSpec, state: State) -> UnrecordedChain:
     """What the journal has of the asset's commits and claims."""
-    runner = asset.maker or asset.name
+    runner = asset.written_by or asset.name
     runs = state.assets.get(runner)
     links = (link for chain in runs.chains.values() for link in chain) if runs is not None else ()
     recorded = [state.assets[name] for name in {asset.name, runner} & state.assets.keys()]
@@ -356,7 +356,7 @@ def _commit_chain(asset: AssetSpec, state: State) -> UnrecordedChain:
 
 def _has_live_run(asset: AssetSpec, state: State, gone_claims: Collection[int]) -> bool:
     """Whether the newest claim of a chain of the asset is open and its driver is not known to be gone."""
-    runs = state.assets.get(asset.maker or asset.name)
+    runs = state.assets.get(asset.written_by or asset.name)
     newest = (chain[-1] for chain in runs.chains.values()) if runs is not None else ()
     return any(link.status == "open" and link.token not in gone_claims for link in newest)
 

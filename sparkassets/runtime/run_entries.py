@@ -210,7 +210,7 @@ def _outlet_entries(
         outlet = OutletEntry(
             asset=name,
             uri=project.assets[name].uri,
-            maker=entry.asset,
+            written_by=entry.asset,
             run=entry.run,
             token=entry.token,
             recorder=entry.recorder,

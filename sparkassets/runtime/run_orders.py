@@ -101,11 +101,11 @@ class OrderBuilder:
 
         Only validations that look at history are listed; an outlet's counts are read from the runs of its multi-asset.
         """
-        outlet = asset.name if asset.maker else ""
+        outlet = asset.name if asset.written_by else ""
         counts: dict[str, list[PartitionRowCount]] = {rule.name: [] for rule in asset.rules if rule.history_length}
         if not counts:
             return counts
-        for numbered in self._ledger.newest_entries("success", asset=asset.maker or asset.name, most=MOST_RUNS):
+        for numbered in self._ledger.newest_entries("success", asset=asset.written_by or asset.name, most=MOST_RUNS):
             if isinstance(numbered.entry, SuccessEntry):
                 for name, rule_counts in counts.items():
                     rule_counts.extend(numbered.entry.counts.get(qualified_rule_name(outlet, name), ()))

@@ -46,7 +46,7 @@ def test_a_run_of_the_asset_is_told_once_and_followed_by_what_reads_its_outlets(
     assert run_cli("explain", "split")[1].splitlines()[-1] == "└─ runs are committed by the driver"
 
 
-def test_an_outlet_that_is_selected_brings_its_maker(run_json):
+def test_an_outlet_that_is_selected_brings_its_multi_asset(run_json):
     run_json("run", "--select", "daily_revenue")
     assert [run["asset"] for run in run_json("run", "--select", "small")["runs"]] == ["split"]
 

@@ -58,7 +58,7 @@ class History:
     def split(self) -> None:
         """Drivers on hosts whose clocks differ share the work in any way; none of them dies."""
         assert self.start().ends() == "exited 0"  # what was killed on this host others would wait for
-        names = [name for name, each in self.lake.project.assets.items() if each.source is None and not each.maker]
+        names = [name for name, each in self.lake.project.assets.items() if each.source is None and not each.written_by]
         some = [tuple(self.random.sample(names, self.random.randint(1, len(names)))) for _ in range(2)]
         shares = [None, *some] if self.random.random() < 0.5 else some
         ahead = (7 * 60, -7 * 60, 0)
@@ -100,10 +100,10 @@ def test_every_table_is_as_if_computed_from_scratch(seed, tmp_path, figures):
         there = inside(spec.partitioning, ledger.state.assets[name].coverage)
         assert sorted(table) == sorted(there)
         assert {partition: fresh[partition] for partition in there} == dict(table), last.output
-        maker = lake.project.assets[spec.maker or name]
-        assert computable(lake, maker, set(fresh) - set(there)) == [], name
+        writer = lake.project.assets[spec.written_by or name]
+        assert computable(lake, writer, set(fresh) - set(there)) == [], name
         if table:
-            kinds = ("outlet",) if spec.maker else ("success",)
+            kinds = ("outlet",) if spec.written_by else ("success",)
             recorded = [row.run for row in ledger._store.read_history(HistoryQuery(kinds=kinds, asset=name))]
             assert recorded == [stamp["run"] for stamp in stamps(tmp_path / "tables" / name)]
             assert len(recorded) == len(set(recorded))

@@ -87,12 +87,12 @@ def test_named_partitions_are_computed_in_place_of_the_newest():
         dev.branches.sample("dev", 1, keys=["2025-01-09", "x"])
 
 
-def test_outlets_have_the_partitions_of_their_maker():
-    maker, *outlets = multi(coded("m", "s"), "x", "y")
-    changed = replace(maker, definition=AssetDefinition("m1"))
+def test_outlets_have_the_partitions_of_their_multi_asset():
+    multi_asset, *outlets = multi(coded("m", "s"), "x", "y")
+    changed = replace(multi_asset, definition=AssetDefinition("m1"))
     window = replace(TWO_DAYS, name="x", uri="x")
     reader = coded("z", window)
-    dev = branched((maker, *outlets, reader), (changed, *outlets, reader))
+    dev = branched((multi_asset, *outlets, reader), (changed, *outlets, reader))
     needed = days("2025-01-04..2025-01-05")
     assert dict(dev.branches.sample("dev", 1).partitions) == {
         **dict.fromkeys(("m", "x", "y"), needed),

@@ -90,10 +90,10 @@ class History:
             there = inside(spec.partitioning, ledger.state.assets[name].coverage)
             assert sorted(table) == sorted(there)
             assert {partition: fresh[partition] for partition in there} == dict(table)
-            maker = self.spec.assets[spec.maker or name]
-            assert computable(self.lake, maker, set(fresh) - set(there)) == [], name
+            writer = self.spec.assets[spec.written_by or name]
+            assert computable(self.lake, writer, set(fresh) - set(there)) == [], name
             if table:
-                kinds = ("outlet",) if spec.maker else ("success",)
+                kinds = ("outlet",) if spec.written_by else ("success",)
                 recorded = [row.run for row in ledger._store.read_history(HistoryQuery(kinds=kinds, asset=name))]
                 assert recorded == [stamp["run"] for stamp in stamps(spec.storage.path)]  # type: ignore[arg-type]
                 assert len(recorded) == len(set(recorded))

@@ -222,9 +222,9 @@ def test_several_outlets_are_those_of_yaml(write):
     project = load_project(write(modules, f"{SOURCE}---\n{same}retries: 2\n"), {})
     assert {*project.assets} == {"orders", "split", "train", "test", "c", "a", "b", "same", "one", "two"}
     split, train = project.assets["split"], project.assets["train"]
-    assert (split.outlets, train.maker, train.storage.given) == (("train", "test"), "split", "out/train")
+    assert (split.outlets, train.written_by, train.storage.given) == (("train", "test"), "split", "out/train")
     assert list(project.assets["c"].inlets) == ["orders", "train"]
-    names = ("name", "uri", "storage", "file", "maker", "outlets", "body", "written")
+    names = ("name", "uri", "storage", "file", "written_by", "outlets", "body", "written")
     for ours, theirs in (("split", "same"), ("train", "one"), ("test", "two")):
         left, right = facts(project.assets[ours]), facts(project.assets[theirs])
         assert {key: left[key] for key in left if key not in names} == {

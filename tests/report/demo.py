@@ -85,7 +85,7 @@ def by_noon() -> DeadlineSpec:
 
 
 def _body(each: AssetSpec) -> SqlBody | None:
-    if each.source is not None or each.maker:
+    if each.source is not None or each.written_by:
         return None
     reads = "\nJOIN ".join(f"{{{{ inlets.{name} }}}}" for name in each.inlets)
     text = f"-- {each.name} </script>\nSELECT day, 'a <b> c' AS note\nFROM {reads}\nWHERE n > 0\nGROUP BY ALL"
@@ -93,7 +93,9 @@ def _body(each: AssetSpec) -> SqlBody | None:
 
 
 def _definition(each: AssetSpec) -> AssetDefinition | None:
-    return None if each.source is not None or each.maker else AssetDefinition.build(text=f"SELECT 1 AS {each.name}")
+    return (
+        None if each.source is not None or each.written_by else AssetDefinition.build(text=f"SELECT 1 AS {each.name}")
+    )
 
 
 def make_story() -> Story:

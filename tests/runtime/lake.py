@@ -174,7 +174,7 @@ class Lake(World):
 
     def from_scratch(self, name: str) -> dict[Partition, int]:
         """What every partition would hold if computed now from those that are there; the same in all outlets."""
-        spec = self.project.assets[self.project.assets[name].maker or name]
+        spec = self.project.assets[self.project.assets[name].written_by or name]
         if spec.source is not None:
             return dict(self.sources_at.get(name, [{}])[-1])
         ups = {inlet: self._fresh(inlet) for inlet in spec.inlets}

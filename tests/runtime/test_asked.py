@@ -191,8 +191,8 @@ def test_what_is_skipped_is_told_of_too():
 
 
 def test_of_several_outlets_the_asset_is_told_of():
-    maker, *outlets = multi(asset("m", "s", retries=0), "a", "c")
-    w = World(project(source("s"), maker, *outlets), MemoryStore())
+    multi_asset, *outlets = multi(asset("m", "s", retries=0), "a", "c")
+    w = World(project(source("s"), multi_asset, *outlets), MemoryStore())
     w.tell("s", "2025-01-01")
     dying(w, "write", table="c")
     untold(w)

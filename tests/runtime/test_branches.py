@@ -94,7 +94,7 @@ def coding(name: str, codes: dict[str, int]) -> AssetDefinition:
 def coded(project: ProjectSpec, codes: dict[str, int]) -> ProjectSpec:
     """The project with that code."""
     assets = {
-        name: each if each.source or each.maker else replace(each, definition=coding(name, codes))
+        name: each if each.source or each.written_by else replace(each, definition=coding(name, codes))
         for name, each in project.assets.items()
     }
     return replace(project, assets=assets)
@@ -245,7 +245,7 @@ class History:
         self.lake.project = coded(self.plain, {})
         lakes = [self.lake, self.in_branch()[0]] if self.stores.get("/s/branches/b") else [self.lake]
         for lake in lakes:
-            for name in {each.maker or name for name, each in lake.project.assets.items() if each.source is None}:
+            for name in {each.written_by or name for name, each in lake.project.assets.items() if each.source is None}:
                 with suppress(InputError):  # of what is not withheld, or runs
                     lake.opened().assets.accept(name, reason="looked at")
 
@@ -343,7 +343,7 @@ def is_promoted(history: History) -> None:
     """Whether the base's tables are as the branch's code makes them from scratch."""
     own, lake = set(history.branch().branch_project.computed_assets), history.lake
     lake.project = coded(history.plain, history.codes)
-    lake.codes = {name: history.codes.get(each.maker or name, 0) for name, each in lake.project.assets.items()}
+    lake.codes = {name: history.codes.get(each.written_by or name, 0) for name, each in lake.project.assets.items()}
     for name in tables(history.plain):
         there, wanted = lake.table(name), lake.from_scratch(name)
         for partition in there:

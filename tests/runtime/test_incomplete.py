@@ -36,8 +36,8 @@ def gone(text: str):
 def half(*, kind: str = "delta", **more) -> World:
     """A world whose run is in ``train`` and not in ``test``."""
     landing = files(kind)
-    maker, *outlets = multi(asset("m", "s", retries=0, **more), "train", "test")
-    w = World(project(landing, maker, *outlets), MemoryStore())
+    multi_asset, *outlets = multi(asset("m", "s", retries=0, **more), "train", "test")
+    w = World(project(landing, multi_asset, *outlets), MemoryStore())
     w.tell("s", DAY, cursor={KEY: "first"})
     dying(w, "write", table="test")
     assert [len(w.engine.data(name)) for name in ("train", "test")] == [1, 0]

@@ -314,7 +314,7 @@ def test_what_each_outlet_is_told_is_in_its_own_event():
     assert entries["train"].extra == {"rows": 5, "seed": 7}
     assert entries["test"].extra == {"rows": 5, "seed": 7, "share": 0.2}
     assert entries["a"].extra == {"rows": 10, "seed": 7}
-    assert (entries["a"].table_id, entries["a"].outlets, entries["test"].maker) == (None, BOTH, "a")
+    assert (entries["a"].table_id, entries["a"].outlets, entries["test"].written_by) == (None, BOTH, "a")
 
 
 def test_instances_side_by_side_are_in_both_outlets():

@@ -120,8 +120,8 @@ def test_a_loop_goes_by_its_newest_tick(untold):
 
 
 def outlets() -> World:
-    maker, *made = multi(asset("m", "s", by=None), "train", "test")
-    return World(project(source("s", by=None), maker, *made), MemoryStore())
+    multi_asset, *made = multi(asset("m", "s", by=None), "train", "test")
+    return World(project(source("s", by=None), multi_asset, *made), MemoryStore())
 
 
 def test_runs_of_an_outlet_are_those_that_write_it():

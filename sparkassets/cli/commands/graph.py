@@ -69,8 +69,8 @@ def _quote_dot(text: str) -> str:
 def render_text(project: ProjectSpec) -> Iterator[str]:
     """Lines for people: each asset with its inlets and triggers, upstream first."""
     for asset in project.assets.values():
-        if asset.maker:
-            yield f"{asset.name}  (outlet of {asset.maker})"
+        if asset.written_by:
+            yield f"{asset.name}  (outlet of {asset.written_by})"
             continue
         yield f"{asset.name}  ({', '.join(_facts(asset))})"
         for inlet in asset.inlets.values():

@@ -81,7 +81,7 @@ def _print_details(status: AssetStatus, project: ProjectSpec, terminal: Terminal
     print_failure(status.asset, status.error or "", terminal)
     for withheld in status.withheld_runs:
         _print_withheld_run(status, withheld, project, terminal)
-    for holder in () if project.assets[status.asset].maker else status.holders:
+    for holder in () if project.assets[status.asset].written_by else status.holders:
         terminal.print(f"{status.asset}: {strip_controls(_holder_text(holder, project))}")
     for watermark in status.watermarks:
         terminal.print(f"{status.asset}: {watermark.inlet}: {strip_controls(watermark.text)}")

@@ -113,8 +113,10 @@ class _CaseReader:
     # ------------------------------------------------------------------ rows
 
     def _read_row_case(self, asset: AssetSpec, keys: CaseFile) -> RowCase | None:
-        if asset.source is not None or asset.maker:
-            what = "a source, which no run computes" if asset.source else f"an outlet of {asset.maker!r}; test that"
+        if asset.source is not None or asset.written_by:
+            what = (
+                "a source, which no run computes" if asset.source else f"an outlet of {asset.written_by!r}; test that"
+            )
             (self._at / "asset").add_problem(f"{asset.name!r} is {what}")
             return None
         partitions = self._read_partitions(asset)

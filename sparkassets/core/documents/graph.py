@@ -71,8 +71,8 @@ def build_graph(project: ProjectSpec) -> AssetGraph:
     for asset in project.assets.values():
         nodes[asset.name] = GraphNode(asset.name, asset.name, "source" if asset.source else "asset")
     for asset in project.assets.values():
-        if asset.maker:
-            edges.append(GraphEdge(asset.maker, asset.name, "writes"))
+        if asset.written_by:
+            edges.append(GraphEdge(asset.written_by, asset.name, "writes"))
             continue
         for inlet in asset.inlets.values():
             gates = tuple(inlet_gates(project, asset, inlet))

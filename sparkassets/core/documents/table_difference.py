@@ -155,8 +155,8 @@ class ReplayResult:
 
 def comparison_keys(project: ProjectSpec, asset: AssetSpec) -> tuple[str, ...]:
     """Columns that the project declares to be unique in each partition; empty where it declares none."""
-    maker = project.assets[asset.maker] if asset.maker else asset
-    for each in (asset, maker):
+    writer = project.assets[asset.written_by] if asset.written_by else asset
+    for each in (asset, writer):
         if each.write is not None and each.write.unique_columns:
             return each.write.unique_columns
         for rule in each.rules:

@@ -254,7 +254,7 @@ class SuccessEntry:
         ) | self.besides
 
 
-@frozen
+@frozen(stored_names={"written_by": "maker"})
 class OutletEntry:
     """The result of a multi-asset's run in one of its outlets; an event of its own.
 
@@ -262,7 +262,7 @@ class OutletEntry:
 
     Attributes:
         asset, uri: The outlet.
-        maker: The multi-asset.
+        written_by: The multi-asset.
         run, token, recorder, partitions, table_id, version, interval, pins, extra, definition, unchanged, withheld,
             iteration, beside, restores, mark, besides: As in `SuccessEntry`, for this outlet.
         epoch: Fence token of a later claim that committed this outlet, to complete a run that other outlets already
@@ -271,7 +271,7 @@ class OutletEntry:
 
     asset: str
     uri: str
-    maker: str
+    written_by: str
     run: str
     token: int
     recorder: int

@@ -47,7 +47,7 @@ class FoldInlet:
         return replace(self, needs=self.needs.with_available(available))
 
 
-@frozen
+@frozen(stored_names={"written_by": "maker"})
 class FoldSpec:
     """An asset as the fold sees it.
 
@@ -59,7 +59,7 @@ class FoldSpec:
         named: Datasets of its condition, whose events trigger it.
         definition: The definition that computes it.
         outlets: For a multi-asset, (outlet, storage) of everything that its runs write.
-        maker: For an outlet, the multi-asset whose runs write it.
+        written_by: For an outlet, the multi-asset whose runs write it.
         refreshes: Whether any update of an inlet makes all of it stale: ``full_refresh``.
     """
 
@@ -73,7 +73,7 @@ class FoldSpec:
     definition: AssetDefinition | None = None
     learns: bool = False
     outlets: tuple[tuple[str, str], ...] = ()
-    maker: str = ""
+    written_by: str = ""
     refreshes: bool = False
 
     def stands_elsewhere(self, former: FoldSpec) -> bool:
@@ -114,7 +114,7 @@ class FoldSpec:
 
 def build_fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
     """Builds what the journal records of ``asset`` for the fold."""
-    if asset.maker:
+    if asset.written_by:
         return _outlet_fold_spec(asset)
     inlets = tuple(
         FoldInlet(
@@ -143,13 +143,13 @@ def build_fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
 
 
 def _outlet_fold_spec(asset: AssetSpec) -> FoldSpec:
-    """The spec of an outlet: its maker's runs write it, so it has no inlets and no condition."""
+    """The spec of an outlet: its multi-asset's runs write it, so it has no inlets and no condition."""
     return FoldSpec(
         asset.uri,
         asset.partitioning,
         storage=_storage_location(asset),
         appends=asset.write is not None and asset.write.only_adds,
-        maker=asset.maker,
+        written_by=asset.written_by,
     )
 
 

@@ -279,7 +279,7 @@ class _LineageTracer:
         if key in self.visited:
             return replace(origin, again=True)
         self.visited.add(key)
-        asset = self.project.assets.get(asset.maker, asset)
+        asset = self.project.assets.get(asset.written_by, asset)
         reads = (self._read_of_inlet(asset, name, pin, entry, origin.partitions) for name, pin in entry.pins.items())
         return replace(origin, reads=tuple(self._with_origins(read, query) for read in reads))
 

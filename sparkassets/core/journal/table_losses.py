@@ -74,20 +74,24 @@ def asset_after_finding(asset: AssetState, entry: TargetEntry, seq: int) -> Asse
     return replace(asset, coverage=asset.coverage - lost, cursor=None, loss=loss, foreign=foreign, **position)
 
 
-def maker_after_finding(maker: AssetState, entry: TargetEntry, seq: int, *, stuck: TableLoss | None) -> AssetState:
+def multi_asset_after_finding(
+    multi_asset: AssetState, entry: TargetEntry, seq: int, *, stuck: TableLoss | None
+) -> AssetState:
     """A multi-asset after a finding in one of its outlets: its next run recomputes lost partitions in all outlets.
 
     ``stuck`` is the loss of another outlet that a person still has to decide on; None without one.
     """
     finding = entry.found
     if entry.stuck:
-        return replace(maker, loss=TableLoss(EVERYTHING, finding.reason, seq, stuck=True))
+        return replace(multi_asset, loss=TableLoss(EVERYTHING, finding.reason, seq, stuck=True))
     if finding.kind == "back":
-        return replace(maker, loss=stuck)
+        return replace(multi_asset, loss=stuck)
     if not finding.is_loss:
-        return maker
+        return multi_asset
     lost = TableFinding(finding.kind, finding.reason, finding.lost)
-    return asset_after_finding(maker, replace(entry, asset=maker.name, uri=maker.spec.uri, found=lost), seq)
+    return asset_after_finding(
+        multi_asset, replace(entry, asset=multi_asset.name, uri=multi_asset.spec.uri, found=lost), seq
+    )
 
 
 def replaced_table_finding(asset: AssetState, entry: PublishedEntry) -> TargetEntry | None:
@@ -186,7 +190,7 @@ def build_target_entry(asset: AssetSpec, state: AssetState, finding: TableFindin
     if finding is None or (stuck is not None and finding.reason == stuck.reason):
         return None
     # a run that appends the lost rows of one outlet again would append them to the other outlets, too
-    would_duplicate = bool(asset.maker) and asset.appends
+    would_duplicate = bool(asset.written_by) and asset.appends
     watermarks = None if would_duplicate and finding.is_loss else _restart_watermarks(asset, state, finding)
     return TargetEntry(asset.name, asset.uri, finding, stuck=watermarks is None, watermarks=watermarks or {})
 

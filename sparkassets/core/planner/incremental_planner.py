@@ -223,7 +223,7 @@ def _dataset_uris(asset: AssetSpec, project: ProjectSpec) -> set[str]:
 def _affects_downstream(asset: AssetSpec, previous: AssetDecision, decision: AssetDecision) -> bool:
     """Whether decisions for consumers, or for the asset's outlets, may change.
 
-    An outlet's notes depend on the runs of its maker, so any change of the maker's decision counts.
+    An outlet's notes depend on the runs of its multi-asset, so any change of the multi-asset's decision counts.
     """
     return _visible_to_consumers(previous) != _visible_to_consumers(decision) or bool(
         asset.outlets and previous != decision

@@ -37,12 +37,12 @@ from sparkassets.frozen import replace
 
 
 def decide_outlet(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
-    """Returns the decision for an outlet: the partitions that its maker's runs will bring, and no run of its own.
+    """Returns the decision for an outlet: the partitions that its multi-asset's runs will bring, and no run of its own.
 
-    The maker must be decided before.
+    The multi-asset must be decided before.
     """
-    maker = context.decisions.get(asset.maker, AssetDecision())
-    decision = replace(maker, waiting=(), notes=())
+    writer = context.decisions.get(asset.written_by, AssetDecision())
+    decision = replace(writer, waiting=(), notes=())
     return replace(table_losses.add_loss_notes(context, asset, context.state_of(asset), decision), runs=())
 
 
@@ -228,7 +228,7 @@ STEPS: tuple[DecisionStep, ...] = (
 
 def decide_asset(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
     """Returns the decision for one asset; its upstream assets must be decided before."""
-    if asset.maker:
+    if asset.written_by:
         return decide_outlet(context, asset)
     if asset.source is not None:
         problem = context.faults.get(asset.name) or context.notes.get(asset.name)

@@ -80,7 +80,7 @@ def _cached_possible_partitions(
     skipped = dict(without)
     declared = _cached_possible_partitions(project_key, ()) if skipped else possible
     for asset in project_key.value.assets.values():
-        asset_possible = _possible_in_bounds(asset) & possible.get(asset.maker, EVERYTHING)
+        asset_possible = _possible_in_bounds(asset) & possible.get(asset.written_by, EVERYTHING)
         dependencies = [project_key.value.dependency(asset, inlet) for inlet in asset.inlets.values()]
         fed_partitions = [
             dependency.affected_partitions(_bringable_partitions(inlet, declared if inlet.is_dispensable else possible))

@@ -218,7 +218,7 @@ def explain_partition_change(asset: AssetSpec, state: AssetState) -> str | None:
     if state.former is None or not asset.partitioning.is_partitioned or asset.writes_itself:
         return None
     before = state.former.partitioning.description_with_columns or "as a whole"
-    rebuild = f"`sparkassets backfill {asset.maker or asset.name} --rebuild` recomputes it"
+    rebuild = f"`sparkassets backfill {asset.written_by or asset.name} --rebuild` recomputes it"
     if asset.segment_params is not None:  # no one run has the params of all segments
         rebuild = "drop the table, and the next runs recompute it"
     now = asset.partitioning.description_with_columns

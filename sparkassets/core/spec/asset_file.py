@@ -180,9 +180,9 @@ def _register_draft(draft: AssetDraft, drafts: dict[str, AssetDraft]) -> bool:
     first = drafts.setdefault(draft.name, draft)
     if first is draft:
         return True
-    other = first.at.key_location if first.maker else (first.at / "asset").location
+    other = first.at.key_location if first.written_by else (first.at / "asset").location
     message = f"the asset {draft.name!r} is defined twice; first at {other}"
-    if draft.maker:
+    if draft.written_by:
         draft.at.add_key_problem(message)
     else:
         (draft.at / "asset").add_problem(message)
@@ -208,7 +208,7 @@ def _make_outlet_drafts(draft: AssetDraft, project: ProjectDraft) -> Iterator[As
         outlet = replace(
             draft, name=name, at=at, keys=keys, storage=storage, uri=_find_identity(at, keys, storage), store=store
         )
-        outlet = replace(outlet, maker=draft.name)
+        outlet = replace(outlet, written_by=draft.name)
         check_partition_columns(outlet)
         yield outlet
 

@@ -19,8 +19,8 @@ def upstream_edges(assets: Mapping[str, AssetSpec]) -> dict[str, tuple[str, ...]
         by_uri.setdefault(asset.uri, []).append(asset.name)
     edges: dict[str, tuple[str, ...]] = {}
     for asset in assets.values():
-        if asset.maker:
-            edges[asset.name] = (asset.maker,) if asset.maker in assets else ()
+        if asset.written_by:
+            edges[asset.name] = (asset.written_by,) if asset.written_by in assets else ()
             continue
         leaves = datasets(asset.schedule.condition) if asset.schedule.condition else []
         upstream = dict.fromkeys([*asset.inlets, *(leaf.ref for leaf in leaves if not leaf.is_uri)])

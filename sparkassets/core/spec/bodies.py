@@ -201,9 +201,9 @@ def compile_body(draft: AssetDraft, project: ProjectDraft, code: AssetCode, outl
     keys = draft.keys
     if keys.source or not draft.are_reliable("source", "sql", "python"):
         return AssetBody()
-    if draft.maker and keys.python is not None:
+    if draft.written_by and keys.python is not None:
         if keys.sql is not None:
-            hint = f"leave it out, or leave out 'python' of asset {draft.maker!r}"
+            hint = f"leave it out, or leave out 'python' of asset {draft.written_by!r}"
             (draft.at / "sql").add_key_problem(
                 f"outlet {draft.name!r} cannot have 'sql': a function computes its rows", hint=hint
             )
@@ -234,8 +234,10 @@ def _compile_sql(draft: AssetDraft, code: AssetCode, outlines: OutlineMemo) -> A
 def _report_missing_sql(draft: AssetDraft, path: str, sql: Mapping[str, SourceFile | None]) -> None:
     """Adds the problem that the file ``path`` does not exist; at its key, or at the asset if no key names a file."""
     sibling = sibling_path(draft.file.path, path)
-    if draft.keys.sql is None and draft.maker:
-        message = f"outlet {draft.name!r} has no 'sql' and no file {path}, and asset {draft.maker!r} has no 'python'"
+    if draft.keys.sql is None and draft.written_by:
+        message = (
+            f"outlet {draft.name!r} has no 'sql' and no file {path}, and asset {draft.written_by!r} has no 'python'"
+        )
         draft.at.add_key_problem(message, hint=f"write its SELECT to {path}")
     elif draft.keys.sql is None:
         message = f"asset {draft.name!r} has neither 'sql' nor 'python', and the file {path} does not exist"

@@ -160,11 +160,11 @@ def _compile_all(
     """All compiled assets by name; outlets follow last, because they are derived from their multi-asset."""
     assets: dict[str, AssetSpec] = {}
     for draft in files.until_too_many():
-        if not draft.maker:
+        if not draft.written_by:
             assets[draft.name] = _compile_asset(draft, project, files, bodies[draft.name], timetables, columns, code)
     for name, draft in files.drafts.items():
-        if draft.maker:
-            assets[name] = _compile_outlet(draft, assets[draft.maker], files, bodies[name], columns, code)
+        if draft.written_by:
+            assets[name] = _compile_outlet(draft, assets[draft.written_by], files, bodies[name], columns, code)
     return assets
 
 
@@ -235,7 +235,7 @@ def _compile_asset(
         end=wanted_bounds.end,
         paused=keys.paused,
         deadlines=compile_expect(draft.at / "expect", keys.expect, within=bounds),
-        outlets=tuple(name for name in keys.outlets or () if name in drafts and drafts[name].maker == draft.name),
+        outlets=tuple(name for name in keys.outlets or () if name in drafts and drafts[name].written_by == draft.name),
     )
     return _with_run_settings(asset, draft, project)
 
@@ -271,11 +271,11 @@ def _compile_asset_schedule(
 
 def _group_outlet_bodies(files: AssetFiles, bodies: Mapping[str, AssetBody]) -> dict[str, dict[str, AssetBody]]:
     """For each multi-asset in SQL, the bodies of its outlets."""
-    bodies_by_maker: dict[str, dict[str, AssetBody]] = {}
+    bodies_by_writer: dict[str, dict[str, AssetBody]] = {}
     for name, draft in files.drafts.items():
-        if draft.maker and draft.keys.python is None:
-            bodies_by_maker.setdefault(draft.maker, {})[name] = bodies[name]
-    return bodies_by_maker
+        if draft.written_by and draft.keys.python is None:
+            bodies_by_writer.setdefault(draft.written_by, {})[name] = bodies[name]
+    return bodies_by_writer
 
 
 def _compile_own_rules(
@@ -309,16 +309,16 @@ def _add_inlet_rules(
 
 def _compile_outlet(
     draft: AssetDraft,
-    maker: AssetSpec,
+    writer: AssetSpec,
     files: AssetFiles,
     body: AssetBody,
     columns: Mapping[str, KnownColumns],
     code: CodeCatalog,
 ) -> AssetSpec:
     """An outlet, compiled from its multi-asset with its own code, columns and validations."""
-    _check_template(draft, body, maker.inlets, maker.schedule, files, columns)
-    _check_write(draft, body, maker.write)
-    return outlets.compile_outlet(draft, maker, body, rules=_compile_own_rules(draft, columns, code))
+    _check_template(draft, body, writer.inlets, writer.schedule, files, columns)
+    _check_write(draft, body, writer.write)
+    return outlets.compile_outlet(draft, writer, body, rules=_compile_own_rules(draft, columns, code))
 
 
 def _add_notify_rules(
@@ -329,7 +329,7 @@ def _add_notify_rules(
     own_rules = {
         name: compile_notify(draft.at / "notify", draft.keys.notify, project=project, modules=modules)
         for name, draft in files.drafts.items()
-        if not draft.maker
+        if not draft.written_by
     }
     for draft in files.drafts.values():
         refuse_selections(draft.at / "notify", draft.keys.notify)
@@ -338,7 +338,7 @@ def _add_notify_rules(
         name: rules_by_selection[name] if drafts[name].keys.notify is None else rules
         for name, rules in own_rules.items()
     }
-    rules = {name: rules_by_asset[draft.maker or name] for name, draft in drafts.items()}
+    rules = {name: rules_by_asset[draft.written_by or name] for name, draft in drafts.items()}
     return {name: replace(asset, notify=rules[name]) if rules[name] else asset for name, asset in assets.items()}
 
 

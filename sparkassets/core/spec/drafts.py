@@ -73,7 +73,7 @@ class AssetDraft:
         keys: The document's keys, without the wrong ones.
         bounds: The zone and the bounds that schedule and partition start from.
         seconds: The `DURATIONS` in seconds, by key.
-        maker: For an outlet the multi-asset whose document it stands in; else empty.
+        written_by: For an outlet the multi-asset whose document it stands in; else empty.
         store: The key of `storage` that the path names, which ``keys.path`` no longer has; None without one.
     """
 
@@ -86,7 +86,7 @@ class AssetDraft:
     source: SourceSpec | None = None
     partitioning: Partitioning = UNPARTITIONED
     seconds: Mapping[str, int] = field(default_factory=dict)
-    maker: str = ""
+    written_by: str = ""
     store: NamedStore | None = None
 
     @property
@@ -97,7 +97,7 @@ class AssetDraft:
     def are_reliable(self, *keys: str) -> bool:
         """Whether no problem concerns any of these top-level keys, so that checks that build on them make sense."""
         failed = self.at.document.failed
-        return not failed or failed.isdisjoint({*keys, "outlets"} if self.maker else keys)
+        return not failed or failed.isdisjoint({*keys, "outlets"} if self.written_by else keys)
 
     @property
     def param_names(self) -> frozenset[str]:
@@ -167,7 +167,7 @@ class AssetFiles:
                 problems = (problem for each in self.drafts.values() for problem in each.at.document.problems)
                 raise too_many_problems([*self.problems, *problems], draft.at.document)
             yield draft
-            if not draft.maker:
+            if not draft.written_by:
                 total += len(draft.at.document.problems)
 
     def candidates(self, asset: str) -> Collection[str]:

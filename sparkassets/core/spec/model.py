@@ -263,7 +263,7 @@ class AssetSpec:
         followed: Others read its changes, and these are not all new rows: a table that a run makes keeps a change feed.
         in_paths: Of files whose partitions are those of values in their rows: the partitions in their paths.
         outlets: Of a multi-asset the assets that its runs write, all of them or none; it has no data of its own then.
-        maker: Of an outlet the multi-asset whose runs write it; it has neither schedule nor strategy of its own.
+        written_by: Of an outlet the multi-asset whose runs write it; it has neither schedule nor strategy of its own.
         durations: all in seconds.
     """
 
@@ -318,7 +318,7 @@ class AssetSpec:
     followed: bool = False
     in_paths: Partitioning | None = None
     outlets: tuple[str, ...] = ()
-    maker: str = ""
+    written_by: str = ""
 
     @property
     def column_types(self) -> Mapping[str, str]:
@@ -376,7 +376,7 @@ class AssetSpec:
 
     @property
     def writes_itself(self) -> bool:
-        """Whether code of the asset, or of its maker, writes the target itself."""
+        """Whether code of the asset, or of its multi-asset, writes the target itself."""
         return self.write is not None and self.write.is_of_code
 
     @property
@@ -387,7 +387,7 @@ class AssetSpec:
     @property
     def runs_elsewhere(self) -> bool:
         """Whether it has no code here: its own job runs, and records itself by ``run_of``."""
-        return self.writes_itself and self.body is None and not self.maker
+        return self.writes_itself and self.body is None and not self.written_by
 
     @property
     def kept_iterations(self) -> int:

@@ -3,8 +3,9 @@
 A multi-asset and its outlets are assets of one namespace. The multi-asset (`AssetSpec.outlets`) has all that makes
 runs: inlets, schedule, partition, strategy, write, code. It is what is planned, claimed and run, and it has no data: no
 place, no columns, and an identity that nobody can name, so that nothing reads it or waits for it. An outlet
-(`AssetSpec.maker`) has what data has: a place, an identity, columns. It is what others read, and what events, coverage
-and lineage are of. It comes after its maker in the project's order and has that one's partitions and write.
+(`AssetSpec.written_by`) has what data has: a place, an identity, columns. It is what others read, and what events,
+coverage and lineage are of. It comes after its multi-asset in the project's order and has that one's partitions and
+write.
 """
 
 from __future__ import annotations
@@ -108,16 +109,16 @@ def check_partition_columns(draft: AssetDraft) -> None:
     declared = {name.lower() for name in draft.keys.types}
     for column in draft.partitioning.columns if declared and draft.are_reliable("partition") else ():
         if column.lower() not in declared:
-            message = f"outlet {draft.name!r} lacks the column {column!r}, by which {draft.maker!r} is partitioned"
+            message = f"outlet {draft.name!r} lacks the column {column!r}, by which {draft.written_by!r} is partitioned"
             (draft.at / "columns").add_problem(message)
 
 
 def compile_outlet(
-    draft: AssetDraft, maker: AssetSpec, body: AssetBody, *, rules: tuple[ValidationRule, ...]
+    draft: AssetDraft, writer: AssetSpec, body: AssetBody, *, rules: tuple[ValidationRule, ...]
 ) -> AssetSpec:
     """An outlet of a compiled multi-asset."""
     return replace(
-        maker,
+        writer,
         name=draft.name,
         uri=draft.uri,
         storage=draft.storage,
@@ -131,10 +132,10 @@ def compile_outlet(
         partitioned_by=compile_folders(draft),
         rules=rules,
         inlets={},
-        body=body.compiled or maker.body,
+        body=body.compiled or writer.body,
         definition=None,
         outlets=(),
-        maker=maker.name,
+        written_by=writer.name,
     )
 
 
@@ -149,7 +150,7 @@ def refuse_reference(draft: AssetDraft, name: str, drafts: Mapping[str, AssetDra
     if other.keys.outlets is not None and other.name != draft.name:
         message = f"{name!r} is a multi-asset without data of its own; use one of its outlets"
         return message, f"name {list_outlet_names(other.keys.outlets)}"
-    if other.maker == draft.name:
+    if other.written_by == draft.name:
         message = f"asset {draft.name!r} cannot wait for its own outlet {name!r}"
         return message, f"in SQL, {{{{ outlets.{name} }}}} reads the target as it was before the run"
     own_outlet = next((each for each in _iterate_own_outlets(draft, drafts) if each.shares_dataset(other)), None)
@@ -179,7 +180,9 @@ def refuse_own_uri(draft: AssetDraft, uri: str, drafts: Mapping[str, AssetDraft]
 
 def _iterate_own_outlets(draft: AssetDraft, drafts: Mapping[str, AssetDraft]) -> Iterator[AssetDraft]:
     """The outlets of a multi-asset; none of any other."""
-    return (drafts[name] for name in draft.keys.outlets or () if name in drafts and drafts[name].maker == draft.name)
+    return (
+        drafts[name] for name in draft.keys.outlets or () if name in drafts and drafts[name].written_by == draft.name
+    )
 
 
 def list_outlet_names(names: Iterable[str]) -> str:

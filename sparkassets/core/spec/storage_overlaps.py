@@ -164,7 +164,7 @@ def _asset_use(asset: AssetSpec, storage: StorageLocation) -> StorageUse:
     path = storage.as_path
     if asset.source is None:
         # of one run only one transaction lands in a table, so that its outlets cannot share one
-        appended = asset.write is not None and asset.write.only_adds and not asset.maker
+        appended = asset.write is not None and asset.write.only_adds and not asset.written_by
         return StorageUse("target", path, storage.given, asset.name, appended)
     if asset.source.kind == "delta":
         return StorageUse("source", path, storage.given, asset.name)

@@ -168,15 +168,15 @@ def _find_computed_assets(project: ProjectSpec, branch: State, divergences: Mapp
     """The assets that the branch computes, upstream first, each with the reason.
 
     These differ from the base (``divergences``), read such an asset, or were computed by the branch before. An asset
-    that writes its table itself is left out, as it might write to the base's table. Outlets follow their makers.
+    that writes its table itself is left out, as it might write to the base's table. Outlets follow their multi-assets.
     """
     edges, computed_assets = upstream_edges(project.assets), dict[str, str]()
     for asset in project.assets.values():
         if asset.source is not None or asset.writes_itself:
             continue
         diverging_inlets = [each for each in edges[asset.name] if each in {*computed_assets, *divergences}]
-        if asset.maker:
-            reason = computed_assets.get(asset.maker, "")
+        if asset.written_by:
+            reason = computed_assets.get(asset.written_by, "")
         elif asset.name in divergences:
             reason = divergences[asset.name]
         elif diverging_inlets:
@@ -191,9 +191,9 @@ def _find_computed_assets(project: ProjectSpec, branch: State, divergences: Mapp
 def _explain_divergence(asset: AssetSpec, project: ProjectSpec, base: PlanningContext) -> str | None:
     """Why an asset differs from the base's asset of the same name; None where it does not.
 
-    Also None for outlets, which follow their makers.
+    Also None for outlets, which follow their multi-assets.
     """
-    if asset.maker:
+    if asset.written_by:
         return None
     base_asset, spec = base.state.assets.get(asset.name), build_fold_spec(asset, project)
     if base_asset is None:
@@ -242,7 +242,7 @@ def _adapt_computed_asset(
         asset,
         storage=branch_storage(project, branch, asset),
         inlets={name: _drop_passed_gates(inlet) for name, inlet in asset.inlets.items()},
-        schedule=_schedule_by_data(project.assets[asset.maker] if asset.maker else asset),
+        schedule=_schedule_by_data(project.assets[asset.written_by] if asset.written_by else asset),
         on_code_change="backfill",
         sole_checkout=True,
         schema="evolve",

@@ -53,8 +53,8 @@ def sample_branch(
     computed = [branch_project.project.assets[name] for name in branch_project.computed_assets]
     available: dict[str, PartitionSet] = {}
     for asset in computed:
-        maker = available.get(asset.maker)
-        available[asset.name] = _available_partitions(context, asset, available) if maker is None else maker
+        writer = available.get(asset.written_by)
+        available[asset.name] = _available_partitions(context, asset, available) if writer is None else writer
     if keys:
         chosen = {asset.name: _select_named(asset, available[asset.name], keys) for asset in computed}
         if computed and not any(chosen[asset.name] for asset in computed if asset.partitioning.is_partitioned):
@@ -64,8 +64,8 @@ def sample_branch(
     _add_needed(context, computed, available, chosen)
     left_out: dict[str, str] = {}
     for asset in computed:
-        chosen[asset.name] = chosen.get(asset.maker, chosen[asset.name])
-        if reason := left_out.get(asset.maker) or _explain_left_out(context, asset, available, chosen, left_out):
+        chosen[asset.name] = chosen.get(asset.written_by, chosen[asset.name])
+        if reason := left_out.get(asset.written_by) or _explain_left_out(context, asset, available, chosen, left_out):
             left_out[asset.name] = reason
     return BranchSample({name: parts for name, parts in chosen.items() if name not in left_out}, left_out)
 
@@ -78,8 +78,8 @@ def _add_needed(
 ) -> None:
     """Adds to the chosen partitions what they need of others, and to those of a multi-asset what its outlets have."""
     for asset in reversed(computed):
-        if asset.maker:
-            chosen[asset.maker] = chosen[asset.maker] | chosen[asset.name]
+        if asset.written_by:
+            chosen[asset.written_by] = chosen[asset.written_by] | chosen[asset.name]
         for name, needed in _needed_partitions(context, asset, chosen[asset.name], available):
             chosen[name] = chosen[name] | needed
 

@@ -73,7 +73,7 @@ class PromotionWork(DriverWork):
         waiting: list[Waiting] = []
         for name in self.select:
             asset = context.asset(name)
-            if asset.maker:
+            if asset.written_by:
                 continue
             promotion = plan_promotion(context, asset, offer, rebuild=self._rebuild)
             runs += [run for run in promotion.runs if not self._is_tried(run)]

@@ -139,7 +139,7 @@ def _waiting_continued_rows(context: PlanningContext, asset: AssetSpec, offer: P
 def find_identical_partitions(context: PlanningContext, name: str, offer: PromotionOffer) -> PartitionSet:
     """Partitions that are the same in base and branch: promoted, and computed in neither since."""
     asset = context.asset(name)
-    state = context.state_of(context.asset(asset.maker or name))
+    state = context.state_of(context.asset(asset.written_by or name))
     promoted = promoted_from_branch(state.taken, offer.journal_id)
     unchanged = PartitionSet.union(each.partitions - offer.computed_since(state.name, each.seq) for each in promoted)
     own_state = context.state_of(asset)

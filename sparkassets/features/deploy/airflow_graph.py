@@ -114,7 +114,7 @@ def _airflow_uri(uri: str, name: str, asset: str) -> str:
 def _find_upstream_assets(project: ProjectSpec, selected: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """The assets with runs of their own, upstream first, each with those that it follows, also by way of others."""
     edges = upstream_edges(project.assets)
-    runs = [each for each in selected if project.assets[each].source is None and not project.assets[each].maker]
+    runs = [each for each in selected if project.assets[each].source is None and not project.assets[each].written_by]
     nearest: dict[str, dict[str, None]] = {}  # by asset, the nearest assets above it that have tasks
     for asset in project.assets:
         above: dict[str, None] = {}

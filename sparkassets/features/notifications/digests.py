@@ -65,7 +65,7 @@ def find_digests(project: ProjectSpec) -> list[ReceiverDigest]:
     """The digests of a project's rules, one for each receiver."""
     assets_by_rule: list[tuple[NotifyRule, list[AssetSpec]]] = []
     for asset in project.assets.values():
-        for rule in asset.notify if not asset.maker else ():
+        for rule in asset.notify if not asset.written_by else ():
             if rule.digest is not None:
                 _assets_of(rule, assets_by_rule).append(asset)
     return [

@@ -154,7 +154,7 @@ class NoticeCollector:
         return [
             each
             for asset, followed in pairs
-            if followed is not None and not asset.maker and not followed.is_silent
+            if followed is not None and not asset.written_by and not followed.is_silent
             for each in _find_notices(asset, followed)
         ]
 

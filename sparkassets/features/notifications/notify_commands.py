@@ -67,7 +67,7 @@ class NotifyCommands:
             raise InputError(f"{until!s} has passed", hint="give a later time, or end the silence")
         if not reason.strip():
             raise InputError("a silence needs a reason", hint="say why, for those who wonder")
-        names = [name for name in self._context.select(select) or () if not self._context.spec.assets[name].maker]
+        names = [name for name in self._context.select(select) or () if not self._context.spec.assets[name].written_by]
         by = self._context.adapters.user_name()
 
         def decide(state: State) -> list[Entry]:

@@ -115,7 +115,7 @@ class FacetBuilder:
             rules, partitioning = {}, UNPARTITIONED
         else:
             written = [self.project.assets[name] for name in asset.written_assets]
-            ruled = [(each.name if each.maker else "", each.rules) for each in written]
+            ruled = [(each.name if each.written_by else "", each.rules) for each in written]
             ruled += [(inlet.name, inlet.rules) for inlet in asset.inlets.values()]
             rules = {qualified_rule_name(name, rule.name): rule for name, some in ruled for rule in some}
             partitioning = asset.partitioning

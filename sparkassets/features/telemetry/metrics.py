@@ -114,7 +114,7 @@ class MetricsWatcher:
             return self._client.Gauge(f"sparkassets_{name}", description, ("project", *labels), registry=registry)
 
         project = self._project.name
-        assets = {name: asset for name, asset in self._project.assets.items() if not asset.maker}
+        assets = {name: asset for name, asset in self._project.assets.items() if not asset.written_by}
         make_gauge("tick_seconds", "Duration of the last tick, in seconds.").labels(project).set(
             time.monotonic() - self._began
         )

@@ -67,8 +67,8 @@ async function assetPage({ parts, query }) {
 
 async function aboutTab(row, page) {
   const { byAsset } = await loadHistory();
-  const runs = (byAsset.get(makerOf(row).name) || []).slice(0, 8);
-  const waits = site.index.waiting.filter((item) => item.asset === makerOf(row).name);
+  const runs = (byAsset.get(writerOf(row).name) || []).slice(0, 8);
+  const waits = site.index.waiting.filter((item) => item.asset === writerOf(row).name);
   return h(
     "div",
     { class: "split" },
@@ -237,8 +237,8 @@ async function partitionPanel(row, page, map, key) {
 
 async function runsTab(row) {
   const { byAsset, events } = await loadHistory();
-  const maker = makerOf(row);
-  const runs = byAsset.get(maker.name) || [];
+  const writer = writerOf(row);
+  const runs = byAsset.get(writer.name) || [];
   const uris = new Set(site.index.datasets.filter((each) => each.assets.includes(row.name)).map((each) => each.uri));
   const own = events.filter((event) => event.asset === row.name || uris.has(event.uri));
   const timed = runs

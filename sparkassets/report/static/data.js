@@ -38,4 +38,4 @@ async function loadHistory() {
 }
 
 /** The asset whose runs write an asset: itself, unless it is an outlet. */
-const makerOf = (asset) => site.byName.get(asset.maker || asset.name) || asset;
+const writerOf = (asset) => site.byName.get(asset.writer || asset.name) || asset;

@@ -176,7 +176,7 @@ ENTRIES = maybe(
         OutletEntry,
         asset=texts,
         uri=texts,
-        maker=texts,
+        written_by=texts,
         run=texts,
         token=numbers,
         recorder=numbers,

@@ -69,6 +69,7 @@ RENAMED = {
     "partition": "block",
     "triggered": "keepers",
     "added_in_turn": "further",
+    "written_by": "maker",
 }
 """Fields that have another name in the vectors."""
 

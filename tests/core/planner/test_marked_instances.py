@@ -302,8 +302,8 @@ def test_assets_without_instances_have_none_to_name():
 
 
 def test_outlets_have_the_event_and_not_the_mark_of_all():
-    maker = asset("m", by=None, schedule=timed(DAILY), strategy=EveryInstance(), write=AppendWrite())
-    story = Story(project(*multi(maker, "train"), asset("b", "train", by=None)), now="2025-01-13")
+    writer = asset("m", by=None, schedule=timed(DAILY), strategy=EveryInstance(), write=AppendWrite())
+    story = Story(project(*multi(writer, "train"), asset("b", "train", by=None)), now="2025-01-13")
     marking = MarkRequest(story.project.assets["m"], EVERYTHING, "done", "as told", "ann", days("10"))
     story.add(*build_mark_entries(story.context(), marking))
     check(story)

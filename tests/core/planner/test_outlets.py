@@ -37,8 +37,8 @@ GONE = TableFinding("gone", "its table at /data/train was deleted", EVERYTHING)
 WEEK = "2025-01-06..2025-01-12"
 
 
-def make_story(*more, maker=None, by="day") -> Story:
-    split = maker if maker is not None else asset("split", "s", by=by)
+def make_story(*more, multi_asset=None, by="day") -> Story:
+    split = multi_asset if multi_asset is not None else asset("split", "s", by=by)
     return Story(project(source("s", by=by), *multi(split, "train", "test"), *more))
 
 
@@ -83,7 +83,7 @@ def test_the_asset_runs_and_its_outlets_are_what_others_follow():
     assert story.state.dataset("sparkassets:split").coverage == days("2025-01-06..2025-01-07")
 
 
-def test_consumers_wait_for_the_failed_maker():
+def test_consumers_wait_for_the_failed_multi_asset():
     story = make_story(asset("fit", "train"))
     story.observed("s", "2025-01-06")
     story.fail("split", story.claim(story.plan().runs[0]))
@@ -179,7 +179,7 @@ def test_what_others_changed_in_an_outlet_is_its_event_and_its_note():
 def test_where_runs_append_a_loss_of_one_outlet_is_for_a_person():
     inlet = InletSpec("s", "", None, read=ReadAfter("id"))
     split = asset("split", inlet, by=None, strategy=LatestOnly(), write=AppendWrite())
-    story = make_story(maker=split, by=None)
+    story = make_story(multi_asset=split, by=None)
     story.observed("s")
     story.run_all()
     found(story, "train", GONE)
@@ -299,7 +299,7 @@ def test_the_status_of_an_outlet():
     )
 
 
-def test_explain_of_an_outlet_is_that_of_its_maker_and_of_its_table():
+def test_explain_of_an_outlet_is_that_of_its_multi_asset_and_of_its_table():
     story = ran()
     found(story, "train", GONE)
     context = story.context()
@@ -435,7 +435,7 @@ def test_a_change_of_code_is_that_of_the_asset_and_reaches_who_reads_its_outlets
     def split(sql: str):
         return asset("split", "s", definition=AssetDefinition.build(text=normal_form(sql)), on_code_change="backfill")
 
-    story = ran(asset("fit", "train"), asset("check", "test"), maker=split("SELECT 1"))
+    story = ran(asset("fit", "train"), asset("check", "test"), multi_asset=split("SELECT 1"))
     changed(story, *multi(split("SELECT 2"), "train", "test"), asset("fit", "train"), asset("check", "test"))
     (change,) = find_code_changes(story.context())
     assert (change.asset, change.partitions, set(change.downstream)) == ("split", days(WEEK), {"fit", "check"})

@@ -57,7 +57,7 @@ def test_refused(text, said):
     assert errors_of(f"{SOURCE}{text}\n").startswith(f"a.yml:{said}")
 
 
-def test_an_outlet_has_its_makers_and_a_source_and_an_asset_their_own_or_the_projects():
+def test_an_outlet_has_those_of_its_multi_asset_and_a_source_and_an_asset_their_own_or_the_projects():
     files = {
         "project.yml": "project: shop\nnotify: {to: [A, B, A], on: late}\n",
         "s.yml": SOURCE,

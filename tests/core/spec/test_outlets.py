@@ -29,7 +29,7 @@ def test_outlets_are_assets_after_the_one_whose_runs_write_them():
     split, train, test = found["split"], found["train"], found["test"]
     assert (split.outlets, split.storage, split.uri) == (("train", "test"), None, "sparkassets:split")
     assert list(split.inlets) == ["flights"]
-    assert (train.maker, test.maker, split.maker) == ("split", "split", "")
+    assert (train.written_by, test.written_by, split.written_by) == ("split", "split", "")
     assert (train.uri, train.storage.given, dict(train.columns)) == ("out/train", "out/train", {"id": "bigint"})
     assert (test.uri, test.storage.given) == ("./warehouse/test".removeprefix("./"), "warehouse/test")
     assert (train.description, str(train.location)) == ("for fitting", "split.yml:4:3")

@@ -67,12 +67,12 @@ def test_what_the_base_does_not_have_is_computed():
     assert found.reused_assets == ("a",)
 
 
-def test_outlets_go_with_their_maker():
+def test_outlets_go_with_their_multi_asset():
     made = multi(coded("m", "s"), "x", "y")
     base = Story(project(source("s"), *made, coded("z", "x")))
-    maker, *outlets = made
+    multi_asset, *outlets = made
     found = fork(
-        project(source("s"), replace(maker, definition=AssetDefinition("m1")), *outlets, coded("z", "x")), base
+        project(source("s"), replace(multi_asset, definition=AssetDefinition("m1")), *outlets, coded("z", "x")), base
     )
     assert set(found.computed_assets) == {"m", "x", "y", "z"}
     found = fork(project(source("s"), *made, coded("z", "x", code=1)), base)

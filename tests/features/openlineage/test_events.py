@@ -176,8 +176,8 @@ def test_each_run_that_began_has_one_end_by_whoever_records_it(moment):
 
 
 def test_outlets_are_told_each_with_its_own():
-    maker = asset("m", "s", by=None, retries=0)
-    w, sink = world(source("s", by=None), *multi(maker, "train", "test"))
+    multi_asset = asset("m", "s", by=None, retries=0)
+    w, sink = world(source("s", by=None), *multi(multi_asset, "train", "test"))
     w.tell("s")
     drive(w)
     (end,) = sink.of("COMPLETE")

@@ -67,7 +67,7 @@ class PartitionLinks:
         ``kind`` is ``all`` of the inlet, its ``newest`` partition, the partition of the ``same`` key, or ``some``: then
         ``of`` maps each key to the needed partitions as text, and the first key of these.
         """
-        asset = self._context.asset(asset.maker) if asset.maker else asset
+        asset = self._context.asset(asset.written_by) if asset.written_by else asset
         return [self._make_link(asset, inlet, present, is_upstream=True) for inlet in asset.inlets.values()]
 
     def downstream_links(self, asset: AssetSpec, present: PartitionSet) -> list[dict[str, Any]]:
@@ -173,7 +173,7 @@ def asset_document(
     Args:
         context: The view of the plan.
         asset: The asset of the page.
-        plan: Planned runs and waiting reasons of the asset, or of an outlet's maker.
+        plan: Planned runs and waiting reasons of the asset, or of an outlet's multi-asset.
         history: The newest entries of the journal.
         links: Links of the project's partitions.
         most: About how many of its partitions are shown.
@@ -214,7 +214,7 @@ def _spec_facts(asset: AssetSpec, context: PlanningContext) -> dict[str, Any]:
         "Write": asset.write.name if asset.write is not None else "",
         "Partitions": asset.partitioning.description,
         "Outlets": ", ".join(asset.outlets),
-        "Written by": asset.maker,
+        "Written by": asset.written_by,
         "Stored at": asset.storage.given if asset.storage is not None else "",
         "Identity": asset.uri,
         "Defined in": f"{asset.location.file}:{asset.location.line}" if asset.location.file else "",
@@ -223,7 +223,7 @@ def _spec_facts(asset: AssetSpec, context: PlanningContext) -> dict[str, Any]:
         "Wanted from": _instant_text(context, asset.start),
         "Wanted until": _instant_text(context, asset.end),
     }
-    if asset.source is None and not asset.maker:
+    if asset.source is None and not asset.written_by:
         facts |= {
             "Retries": str(asset.retries),
             "Timeout": f"{asset.timeout_seconds:,} s",
@@ -316,19 +316,19 @@ def _place_text(body: SqlBody | PythonBody) -> str:
 
 def _iterate_versions(context: PlanningContext, asset: AssetSpec) -> Iterator[Mapping[str, Any]]:
     """Yields the definitions that computed present partitions, newest first, with the changes from the one before."""
-    maker = context.asset(asset.maker) if asset.maker else asset
-    state, own_id = context.state_of(maker), own_definition_id(maker)
+    writer = context.asset(asset.written_by) if asset.written_by else asset
+    state, own_id = context.state_of(writer), own_definition_id(writer)
     definitions = state.made[-MOST_VERSIONS:]
     for position in range(len(definitions) - 1, -1, -1):
         made = definitions[position]
         previous = definitions[position - 1].definition if position else None
-        present = partitions_made_by(maker, state, made)
+        present = partitions_made_by(writer, state, made)
         yield {
             "definition": made.definition.id[:8],
             "current": made.definition.id == own_id,
             "run": made.run,
             "at": made.at or None,
-            "partitions": _describe_present(present, maker),
+            "partitions": _describe_present(present, writer),
             "changes": [*describe_difference(previous, made.definition)][:40] if previous is not None else [],
         }
 

@@ -46,10 +46,10 @@ def status_pieces(
     Args:
         context: The view of the plan.
         asset: A partitioned asset; may be an outlet.
-        runs: Planned runs of the asset, or of an outlet's maker.
-        waiting: Waiting reasons of the asset, or of an outlet's maker.
+        runs: Planned runs of the asset, or of an outlet's multi-asset.
+        waiting: Waiting reasons of the asset, or of an outlet's multi-asset.
     """
-    maker = context.asset(asset.maker) if asset.maker else asset
+    writer = context.asset(asset.written_by) if asset.written_by else asset
     causes: list[Cause] | None = None
     for parts, status in partition_statuses(context, asset):
         if not parts:
@@ -58,8 +58,8 @@ def status_pieces(
             yield StatusPiece(parts, status, "")
             continue
         if causes is None:
-            causes = [*_iterate_causes(context, maker, runs, waiting)]
-        yield from _split_by_cause(parts, status, causes if status != "kept" else _kept_causes(context, maker, parts))
+            causes = [*_iterate_causes(context, writer, runs, waiting)]
+        yield from _split_by_cause(parts, status, causes if status != "kept" else _kept_causes(context, writer, parts))
 
 
 def _split_by_cause(parts: PartitionSet, status: PartitionStatus, causes: Iterable[Cause]) -> Iterator[StatusPiece]:

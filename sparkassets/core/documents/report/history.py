@@ -192,11 +192,11 @@ def _iterate_judged_runs(
     context: PlanningContext, asset: AssetSpec, report_history: ReportHistory
 ) -> Iterator[JudgedRun]:
     """Yields the newest runs with known verdicts, newest first; for an outlet only verdicts of its own rules."""
-    maker = context.asset(asset.maker) if asset.maker else asset
-    for numbered in report_history.dataset_entries(maker.uri):
+    writer = context.asset(asset.written_by) if asset.written_by else asset
+    for numbered in report_history.dataset_entries(writer.uri):
         entry = numbered.entry
-        if isinstance(entry, SuccessEntry) and entry.asset == maker.name:
-            verdicts = entry.verdicts if not asset.maker else _outlet_verdicts(entry.verdicts, asset)
+        if isinstance(entry, SuccessEntry) and entry.asset == writer.name:
+            verdicts = entry.verdicts if not asset.written_by else _outlet_verdicts(entry.verdicts, asset)
             if verdicts:
                 yield JudgedRun(entry.run, to_unix(numbered.at), verdicts)
 
@@ -232,17 +232,17 @@ def _format_check(condition: object) -> str:
 
 def _iterate_withheld_rows(context: PlanningContext, asset: AssetSpec) -> Iterator[dict[str, Any]]:
     """Yields what is withheld and not tried again by itself, newest first."""
-    maker = context.asset(asset.maker) if asset.maker else asset
-    state = context.state_of(maker)
-    withheld = find_withheld(context, maker, state)
+    writer = context.asset(asset.written_by) if asset.written_by else asset
+    state = context.state_of(writer)
+    withheld = find_withheld(context, writer, state)
     for record, parts in reversed(withheld.records):
         yield {
             "run": record.run,
             "accept": accept_command(context, state, record, named=withheld.partitions_to_name(parts)),
             "at": record.at,
-            "partitions": partition_text(parts, maker) or instance_span(context, record),
-            "count": partition_count(parts, maker),
-            "rules": verdict_rows(record.verdicts, maker),
+            "partitions": partition_text(parts, writer) or instance_span(context, record),
+            "count": partition_count(parts, writer),
+            "rules": verdict_rows(record.verdicts, writer),
         }
 
 

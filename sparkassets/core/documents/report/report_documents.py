@@ -164,8 +164,8 @@ class AssetPages(Mapping[str, Mapping[str, Any]]):
 
     def __getitem__(self, name: str) -> Mapping[str, Any]:
         asset = self._context.project.assets[name]
-        maker = asset.maker or name
-        plan = Plan(self._plan.at, tuple(self._runs.get(maker, ())), tuple(self._waiting.get(maker, ())))
+        writer = asset.written_by or name
+        plan = Plan(self._plan.at, tuple(self._runs.get(writer, ())), tuple(self._waiting.get(writer, ())))
         page = asset_document(
             self._context, asset, plan=plan, history=self._history, links=self._links, most=self._most_slices
         )
@@ -195,7 +195,7 @@ def _asset_rows(context: PlanningContext, report_history: ReportHistory) -> Iter
     for asset in context.project.assets.values():
         status = asset_status(context, asset)
         words, state = summarize_status(status)
-        last_run = newest_runs.get(asset.maker or asset.name)
+        last_run = newest_runs.get(asset.written_by or asset.name)
         row = {
             "name": asset.name,
             "type": asset.type,
@@ -226,7 +226,7 @@ def _asset_rows(context: PlanningContext, report_history: ReportHistory) -> Iter
                 for name, each in [*asset.listed_columns.items()][:60]
             ],
             "inlets": [*asset.inlets],
-            "maker": asset.maker,
+            "writer": asset.written_by,
         }
         yield {name: value for name, value in drop_empty(row).items() if value is not False}
 
@@ -281,7 +281,7 @@ def _iterate_datasets(context: PlanningContext) -> Iterator[dict[str, Any]]:
         yield {
             "uri": uri,
             "assets": [asset.name for asset in members],
-            "writers": [*dict.fromkeys(asset.maker or asset.name for asset in members if asset.source is None)],
+            "writers": [*dict.fromkeys(asset.written_by or asset.name for asset in members if asset.source is None)],
             "readers": [*dict.fromkeys(readers_by_uri.get(uri, ()))],
             "updated": state.last_fresh_at or None,
             "partitions": members[0].partitioning.count(members[0].partitioning.admissible_partitions(state.coverage))

@@ -13,7 +13,7 @@ from sparkassets.core.journal.fold_specs import FoldInlet
 from sparkassets.core.journal.recent_events import RecentEvents
 from sparkassets.core.journal.state import DatasetState, EventRef
 from sparkassets.core.journal.table_findings import TargetEntry
-from sparkassets.core.journal.table_losses import asset_after_finding, maker_after_finding
+from sparkassets.core.journal.table_losses import asset_after_finding, multi_asset_after_finding
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions
 from sparkassets.frozen import frozen, replace
 
@@ -54,12 +54,12 @@ def apply_table_finding(work: FoldWorkspace, entry: TargetEntry, seq: int) -> No
     before = work.assets[entry.asset]
     after = work.assets[entry.asset] = asset_after_finding(before, entry, seq)
     withdraw_coverage(work, entry.asset, entry.uri, before.coverage - after.coverage)
-    maker = work.flush_staleness(before.spec.maker) if before.spec.maker else None
-    if maker is not None:
-        others = (work.assets[name] for name, _ in maker.spec.outlets if name in work.assets and name != entry.asset)
+    writer = work.flush_staleness(before.spec.written_by) if before.spec.written_by else None
+    if writer is not None:
+        others = (work.assets[name] for name, _ in writer.spec.outlets if name in work.assets and name != entry.asset)
         stuck = next((each.loss for each in others if each.stuck_loss is not None), None)
-        after = work.assets[maker.name] = maker_after_finding(maker, entry, seq, stuck=stuck)
-        withdraw_coverage(work, maker.name, maker.spec.uri, maker.coverage - after.coverage)
+        after = work.assets[writer.name] = multi_asset_after_finding(writer, entry, seq, stuck=stuck)
+        withdraw_coverage(work, writer.name, writer.spec.uri, writer.coverage - after.coverage)
 
 
 def add_coverage(work: FoldWorkspace, uri: str, parts: PartitionSet) -> None:

@@ -27,9 +27,9 @@ def fold_outlet(work: FoldWorkspace, entry: OutletEntry, numbered: NumberedEntry
     if (replaced := replaced_table_finding(asset, entry)) is not None:
         datasets.apply_table_finding(work, replaced, numbered.seq)
         asset = work.assets[entry.asset]
-    maker = work.assets.get(entry.maker)
-    claim = maker.claim_entry(entry.token) if maker is not None else None
-    recorder_claim = maker.claim_state(entry.recorder) if maker is not None else None
+    writer = work.assets.get(entry.written_by)
+    claim = writer.claim_entry(entry.token) if writer is not None else None
+    recorder_claim = writer.claim_state(entry.recorder) if writer is not None else None
     marked_missing = asset.redo_partitions_since(entry.token)
     countable = segments.countable_partitions(asset.spec.partitioning, entry.published_partitions)
     after = record_instance(
@@ -54,8 +54,8 @@ def fold_outlet(work: FoldWorkspace, entry: OutletEntry, numbered: NumberedEntry
 
 def _fold_outlet_rollback(work: FoldWorkspace, entry: OutletEntry, numbered: NumberedEntry) -> None:
     """Makes an older iteration of the outlet the newest again: an event for consumers, without computed partitions."""
-    asset, maker = work.assets[entry.asset], work.assets.get(entry.maker)
-    recorder_claim = maker.claim_state(entry.recorder) if maker is not None else None
+    asset, writer = work.assets[entry.asset], work.assets.get(entry.written_by)
+    recorder_claim = writer.claim_state(entry.recorder) if writer is not None else None
     after = record_table_version(asset, entry, numbered.seq, claim=recorder_claim)
     work.assets[entry.asset] = replace(
         after, done=max(asset.done, entry.token), iterations=iterations.iterations_after_rollback(asset, entry)

@@ -111,8 +111,8 @@ def resolve_segments(work: FoldWorkspace, name: str, spec: FoldSpec) -> tuple[Fo
             else inlet
         )
     spec, asset_before = replace(spec, inlets=tuple(inlets)), work.flush_staleness(name)
-    if spec.maker:
-        return spec.with_partitioning(_maker_partitioning(work, spec)), {}
+    if spec.written_by:
+        return spec.with_partitioning(_writer_partitioning(work, spec)), {}
     keys = {
         each.column.lower(): _initial_keys(work, asset_before, spec, each)
         for each in spec.partitioning.segments
@@ -311,26 +311,26 @@ def _holds_any(segment: Segment, lost_keys: Sequence[Sequence[str]]) -> bool:
 
 
 def _update_outlet_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed: bool) -> None:
-    """Takes over the maker's segments into an outlet.
+    """Takes over the multi-asset's segments into an outlet.
 
-    Nothing becomes stale here: only the maker's partitions are computed.
+    Nothing becomes stale here: only the multi-asset's partitions are computed.
     """
     asset = work.flush_staleness(name)
     if asset is None:
         return
-    before, after = asset.spec.partitioning, _maker_partitioning(work, asset.spec)
+    before, after = asset.spec.partitioning, _writer_partitioning(work, asset.spec)
     if after is before:
         return
     _adopt_partitioning(work, asset, after, computed=computed)
     propagate_partitioning(work, name, seq)
 
 
-def _maker_partitioning(work: FoldWorkspace, spec: FoldSpec) -> Partitioning:
-    """The partitioning of an outlet, with the known segments of its maker."""
-    maker = work.assets.get(spec.maker)
-    if maker is None or not spec.partitioning.is_open or not spec.partitioning.same_grid(maker.spec.partitioning):
+def _writer_partitioning(work: FoldWorkspace, spec: FoldSpec) -> Partitioning:
+    """The partitioning of an outlet, with the known segments of its multi-asset."""
+    writer = work.assets.get(spec.written_by)
+    if writer is None or not spec.partitioning.is_open or not spec.partitioning.same_grid(writer.spec.partitioning):
         return spec.partitioning
-    known = {each.column: each.keys for each in maker.spec.partitioning.segments}
+    known = {each.column: each.keys for each in writer.spec.partitioning.segments}
     return spec.partitioning.with_keys({each: known[each] for each in spec.partitioning.open_columns if each in known})
 
 

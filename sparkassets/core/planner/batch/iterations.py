@@ -206,8 +206,8 @@ def retire_iterations(state: State, asset: str, *, keep: int) -> RetiredEntry | 
 
 def _pinned_iterations(state: State, asset_state: AssetState) -> Iterator[PublishedIteration]:
     """Yields the iterations that unsettled claims read, and those that the asset's own claims roll back to."""
-    maker = state.assets.get(asset_state.spec.maker, asset_state)
-    restoring = {claim.entry.request.restores for claim in maker.chain}
+    writer = state.assets.get(asset_state.spec.written_by, asset_state)
+    restoring = {claim.entry.request.restores for claim in writer.chain}
     yield from (each for each in asset_state.iterations if each.run in restoring)
     for reader in state.assets.values():
         for claim in reader.chain:

@@ -164,7 +164,7 @@ class _SchemaConflicts:
         queue, seen = [name], {name}
         while queue:
             asset = self.context.asset(queue.pop())
-            asset = self.context.asset(asset.maker) if asset.maker else asset
+            asset = self.context.asset(asset.written_by) if asset.written_by else asset
             outputs, own_id = self.context.state_of(asset).made, own_definition_id(asset)
             if own_id and (
                 any(each.since > since for each in outputs) or own_id not in {each.definition.id for each in outputs}

@@ -52,7 +52,7 @@ def explain_planned_asset(
 
     Returns a tree whose root tells whether some of the partitions run now.
     """
-    if asset.maker:
+    if asset.written_by:
         return _explain_outlet(context, plan, asset, partitions)
     state = context.state_of(asset)
     partitions = resolve_partitions(context, asset, state, partitions)
@@ -93,16 +93,16 @@ def _describe_guarantee(asset: AssetSpec) -> str:
 def _explain_outlet(
     context: PlanningContext, plan: Plan, asset: AssetSpec, partitions: PartitionSet
 ) -> ExplanationNode:
-    """Explains an outlet: its table, and why its maker runs or not."""
-    maker, state = (
-        explain_planned_asset(context, plan, context.asset(asset.maker), partitions),
+    """Explains an outlet: its table, and why its multi-asset runs or not."""
+    writer, state = (
+        explain_planned_asset(context, plan, context.asset(asset.written_by), partitions),
         context.state_of(asset),
     )
     notes = [ExplanationNode(note, holds=None) for note in describe_table(context, asset, state)]
     return ExplanationNode(
         asset.name,
-        maker.holds,
-        (ExplanationNode(f"the runs of {maker.text} write it", maker.holds, maker.children), *notes),
+        writer.holds,
+        (ExplanationNode(f"the runs of {writer.text} write it", writer.holds, writer.children), *notes),
     )
 
 

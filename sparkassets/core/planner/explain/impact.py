@@ -53,16 +53,16 @@ def recomputed_by_update(
 ) -> ReachedByAsset:
     """Partitions by asset that are computed again after an update, upstream first, without the updated ones.
 
-    Outlets are left out: their makers compute them. Assets in ``unread_by`` read nothing of the update.
+    Outlets are left out: their multi-assets compute them. Assets in ``unread_by`` read nothing of the update.
     """
     recomputed = (reach for reach in trace_update(context, updated, unread_by=unread_by) if not reach.stays)
-    return {reach.asset: reach.partitions for reach in recomputed if not context.asset(reach.asset).maker}
+    return {reach.asset: reach.partitions for reach in recomputed if not context.asset(reach.asset).written_by}
 
 
 def trace_impact(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> UpdateImpact:
     """Traces the effect of a change of ``partitions``; where open in time, of all wanted or present partitions."""
     if asset.source is None:
-        computing_asset = context.asset(asset.maker) if asset.maker else asset
+        computing_asset = context.asset(asset.written_by) if asset.written_by else asset
         partitions = resolve_partitions(context, computing_asset, context.state_of(computing_asset), partitions)
     elif not asset.partitioning.can_list(partitions):
         partitions = partitions & context.state.dataset(asset.uri).coverage
@@ -85,7 +85,7 @@ def trace_update(
             unread = updated if asset.name in unread_by else {}
             visible = {name: parts for name, parts in reached.items() if name not in unread}
             for reach in (
-                _trace_outlet(context, asset, visible) if asset.maker else _trace_asset(context, asset, visible)
+                _trace_outlet(context, asset, visible) if asset.written_by else _trace_asset(context, asset, visible)
             ):
                 reaches.append(reach)
                 if not reach.stays:
@@ -94,9 +94,9 @@ def trace_update(
 
 
 def _trace_outlet(context: PlanningContext, asset: AssetSpec, reached: ReachedByAsset) -> list[ReachedPartitions]:
-    """The reached partitions of an outlet, which are its maker's: one run computes both."""
-    partitions = reached.get(asset.maker, NOTHING)
-    return [_build_reached(context, asset, partitions, (asset.maker,))] if partitions else []
+    """The reached partitions of an outlet, which are its multi-asset's: one run computes both."""
+    partitions = reached.get(asset.written_by, NOTHING)
+    return [_build_reached(context, asset, partitions, (asset.written_by,))] if partitions else []
 
 
 def _trace_asset(context: PlanningContext, asset: AssetSpec, reached: ReachedByAsset) -> list[ReachedPartitions]:

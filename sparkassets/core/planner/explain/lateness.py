@@ -23,7 +23,7 @@ from sparkassets.frozen import frozen
 
 def find_lateness(context: PlanningContext, asset: AssetSpec) -> AssetLateness | None:
     """The lateness of the asset at its newest deadline; None where it is in time, paused or an outlet."""
-    if asset.deadlines is None or asset.maker or _is_paused(context, asset):
+    if asset.deadlines is None or asset.written_by or _is_paused(context, asset):
         return None
     deadline = _newest_deadline(asset.deadlines, context.now)
     if deadline is None:

@@ -148,21 +148,21 @@ def build_mark_entries(context: PlanningContext, marking: MarkRequest) -> list[M
     ]
 
 
-def _build_outlet_entry(context: PlanningContext, name: str, maker_entry: MarkEntry) -> MarkEntry:
-    """The entry of a mark for an outlet; the maker's own entry uses up what was due."""
-    arrived, coverage = maker_entry.came, context.state_of(context.asset(name)).coverage
-    if maker_entry.kind == "done" and not maker_entry.partitions.is_everything:
-        arrived = maker_entry.came | (maker_entry.partitions - coverage)
+def _build_outlet_entry(context: PlanningContext, name: str, writer_entry: MarkEntry) -> MarkEntry:
+    """The entry of a mark for an outlet; the multi-asset's own entry uses up what was due."""
+    arrived, coverage = writer_entry.came, context.state_of(context.asset(name)).coverage
+    if writer_entry.kind == "done" and not writer_entry.partitions.is_everything:
+        arrived = writer_entry.came | (writer_entry.partitions - coverage)
     entry = MarkEntry(
         name,
         context.asset(name).uri,
-        maker_entry.kind,
-        maker_entry.partitions,
-        maker_entry.reason,
-        maker_entry.by,
+        writer_entry.kind,
+        writer_entry.partitions,
+        writer_entry.reason,
+        writer_entry.by,
         arrived,
     )
-    return replace(entry, instance=maker_entry.instance)
+    return replace(entry, instance=writer_entry.instance)
 
 
 def mark_asset(context: PlanningContext, marking: MarkRequest) -> MarkEntry | None:

@@ -50,7 +50,7 @@ def preview_schedule(asset: AssetSpec, *, start: datetime, count: int, paused: b
     They come by the asset's timetable, or by times in its condition that need nothing else. ``paused`` says whether the
     `pause` verb keeps it from running; its YAML may do so too.
     """
-    if asset.maker:
+    if asset.written_by:
         return SchedulePreview(asset.name, asset.local_zone, (), describe_untimed(asset))
     timetable, condition = asset.schedule.timetable, asset.schedule.condition
     times = [each for each in times_true_alone(condition) if each.without is None] if condition is not None else ()
@@ -97,11 +97,11 @@ def _explain_no_slots(asset: AssetSpec, start: datetime) -> str:
 
 
 def describe_untimed(asset: AssetSpec) -> str:
-    """What makes an asset without a timetable run: its condition, a person, its maker or others."""
+    """What makes an asset without a timetable run: its condition, a person, its multi-asset or others."""
     if asset.source is not None:
         return "others write it"
-    if asset.maker:
-        return f"the runs of {asset.maker} write it"
+    if asset.written_by:
+        return f"the runs of {asset.written_by} write it"
     if asset.schedule.condition is None:
         return "runs only by hand"
     return f"runs on {asset.schedule.text}"

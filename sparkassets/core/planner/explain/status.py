@@ -187,7 +187,7 @@ def asset_status(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
     """The status of one asset."""
     if asset.source is not None:
         return _status_of_source(context, asset, asset.source.kind)
-    return _status_of_outlet(context, asset) if asset.maker else _status_of_runnable(context, asset)
+    return _status_of_outlet(context, asset) if asset.written_by else _status_of_runnable(context, asset)
 
 
 def _status_of_runnable(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
@@ -305,12 +305,12 @@ def _code_notes(context: PlanningContext, asset: AssetSpec, state: AssetState) -
 
 
 def _status_of_outlet(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
-    """The status of an outlet: the runs are its maker's, the present partitions its own."""
-    maker, state = asset_status(context, context.asset(asset.maker)), context.state_of(asset)
+    """The status of an outlet: the runs are its multi-asset's, the present partitions its own."""
+    writer, state = asset_status(context, context.asset(asset.written_by)), context.state_of(asset)
     return replace(
-        maker,
+        writer,
         asset=asset.name,
-        kind=f"outlet of {asset.maker}",
+        kind=f"outlet of {asset.written_by}",
         **_output_fields(asset, state),
         late=None,
         notes=describe_table(context, asset, state),
@@ -374,9 +374,9 @@ def status_stretches(context: PlanningContext, asset: AssetSpec) -> list[tuple[P
 def partition_statuses(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[PartitionSet, PartitionStatus]]:
     """Yields (partitions, status), so that each wanted or present partition is in exactly one of them.
 
-    An outlet's partitions have the status of its maker's, as one run computes both.
+    An outlet's partitions have the status of its multi-asset's, as one run computes both.
     """
-    asset = context.asset(asset.maker) if asset.maker else asset
+    asset = context.asset(asset.written_by) if asset.written_by else asset
     reported = NOTHING
     for status, parts in _status_layers(context, asset):
         unreported = asset.partitioning.inside(parts) - reported

@@ -103,7 +103,9 @@ def _skipped_upstream(context: PlanningContext, upstream: AssetSpec) -> Partitio
     """
     waived = context.waived_partitions
     return (
-        waived.get(upstream.maker or upstream.name, NOTHING) | context.inherited_skips(upstream) if waived else NOTHING
+        waived.get(upstream.written_by or upstream.name, NOTHING) | context.inherited_skips(upstream)
+        if waived
+        else NOTHING
     )
 
 
@@ -189,15 +191,15 @@ def find_fate(
     timetable = upstream.schedule.timetable
     if state is None or timetable is None:
         return Fate()
-    maker = context.state.assets.get(upstream.maker, state)
+    writer = context.state.assets.get(upstream.written_by, state)
     if lacking is not None:
-        return _fate_of_partitions(context, maker, state, lacking)
+        return _fate_of_partitions(context, writer, state, lacking)
     if inlet.name not in ticks:
         ticks[inlet.name] = _ends_of_due_ticks(context, upstream, timetable, state)
     end, due_ends = to_unix(slot.end), ticks[inlet.name]
-    record = _withheld_instance(maker, end)
+    record = _withheld_instance(writer, end)
     if record is not None:
-        return Fate(_describe_withheld(context, maker, record, EVERYTHING), settled=True)
+        return Fate(_describe_withheld(context, writer, record, EVERYTHING), settled=True)
     if _has_passed(state, end, due_ends):
         interval = f"{context.format_instant(to_unix(slot.start))}..{context.format_instant(end)}"
         command = f"`sparkassets backfill {inlet.name} --interval {interval}`"
@@ -207,13 +209,13 @@ def find_fate(
     return Fate(", which failed" if end == due_ends[0] else ", which comes after a failed run")
 
 
-def _fate_of_partitions(context: PlanningContext, maker: AssetState, state: AssetState, lacking: PartitionSet) -> Fate:
+def _fate_of_partitions(context: PlanningContext, writer: AssetState, state: AssetState, lacking: PartitionSet) -> Fate:
     """Why the ``lacking`` partitions of a run are not published: withheld, failed, or still to come."""
-    records = (each for each in reversed(maker.withheld) if not each.skipped)
+    records = (each for each in reversed(writer.withheld) if not each.skipped)
     record = next((each for each in records if each.partitions.overlaps(lacking)), None)
     if record is None:
         return Fate(", which failed" if state.failed_partitions.overlaps(lacking) else "")
-    return Fate(_describe_withheld(context, maker, record, lacking), settled=True)
+    return Fate(_describe_withheld(context, writer, record, lacking), settled=True)
 
 
 def _ends_of_due_ticks(
@@ -224,9 +226,9 @@ def _ends_of_due_ticks(
     return () if isinstance(due, Waiting) else tuple(tick.cursor[1] for tick in due)
 
 
-def _withheld_instance(maker: AssetState, end: int) -> WithheldPartitions | None:
+def _withheld_instance(writer: AssetState, end: int) -> WithheldPartitions | None:
     """The withheld run whose data interval ends at ``end``; None where there is none."""
-    return next((each for each in maker.withheld if each.interval is not None and each.interval[1] == end), None)
+    return next((each for each in writer.withheld if each.interval is not None and each.interval[1] == end), None)
 
 
 def _has_passed(state: AssetState, end: int, due_ends: Sequence[int]) -> bool:
@@ -238,8 +240,8 @@ def _has_passed(state: AssetState, end: int, due_ends: Sequence[int]) -> bool:
 
 
 def _describe_withheld(
-    context: PlanningContext, maker: AssetState, record: WithheldPartitions, lacking: PartitionSet
+    context: PlanningContext, writer: AssetState, record: WithheldPartitions, lacking: PartitionSet
 ) -> str:
     """Clause that the output is withheld, with the command that publishes it."""
-    named = find_withheld(context, context.asset(maker.name), maker).partitions_to_name(record.partitions & lacking)
-    return f", which is withheld ({record.text}): `{accept_command(context, maker, record, named=named)}` publishes it"
+    named = find_withheld(context, context.asset(writer.name), writer).partitions_to_name(record.partitions & lacking)
+    return f", which is withheld ({record.text}): `{accept_command(context, writer, record, named=named)}` publishes it"

@@ -91,7 +91,7 @@ def partly_appended_partitions(asset: AssetSpec, state: AssetState, missing: Par
 def explain_partly_appended(asset: AssetSpec, partitions: PartitionSet) -> Waiting:
     """Reason why partly appended partitions wait for a person, with the command to continue without the rest."""
     reason = (
-        f"partly appended under earlier partitions; `sparkassets mark {asset.maker or asset.name} --partition … "
+        f"partly appended under earlier partitions; `sparkassets mark {asset.written_by or asset.name} --partition … "
         "--done` skips the rest"
     )
     return Waiting(asset.name, reason, None, partitions, stuck=True)

@@ -37,7 +37,7 @@ def loss_advice(asset: AssetSpec, loss: TableLoss) -> str:
     """Reason of an asset whose table lost appended rows, which only a person can repair, and how."""
     return (
         f"{loss.reason}; appended rows cannot be recomputed: restore the table, or continue with the rows left by "
-        f"`sparkassets backfill {asset.maker or asset.name}`"
+        f"`sparkassets backfill {asset.written_by or asset.name}`"
     )
 
 
@@ -143,7 +143,7 @@ def _describe_foreign_change(context: PlanningContext, asset: AssetSpec, commit:
     if asset.appends:
         return f"{what}; kept"
     force = " --partition … --force" if asset.partitioning.is_partitioned else ""
-    return f"{what}; recompute it by `sparkassets backfill {asset.maker or asset.name}{force}`"
+    return f"{what}; recompute it by `sparkassets backfill {asset.written_by or asset.name}{force}`"
 
 
 def _with_further_reason(run: PlannedRun, reason: str) -> PlannedRun:

@@ -54,9 +54,9 @@ const ACTIONS = {
 };
 
 site.tools = (row, page, query) => {
-  const maker = makerOf(row);
+  const writer = writerOf(row);
   const fitting = Object.entries(ACTIONS).filter(([verb, action]) =>
-    row.source ? verb === "explain" : (allowed || action.asks) && (!action.fits || action.fits(maker)),
+    row.source ? verb === "explain" : (allowed || action.asks) && (!action.fits || action.fits(writer)),
   );
   return h(
     "div",
@@ -66,7 +66,7 @@ site.tools = (row, page, query) => {
         "button",
         {
           onclick: () =>
-            openAction(verb, maker.name, { isPartitioned: Boolean(page.grid), partition: query.partition || "" }),
+            openAction(verb, writer.name, { isPartitioned: Boolean(page.grid), partition: query.partition || "" }),
         },
         `${label}…`,
       ),
