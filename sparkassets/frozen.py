@@ -82,7 +82,7 @@ def _struct(cls: Any, **options: Any) -> Any:  # noqa: ANN401  of any fields
     else:
         bases = (*(each for each in cls.__bases__ if each is not object), msgspec.Struct)
     given = {name: body[name] for name in own if name in body}
-    body["__dataclass_fields__"] = _Fields(given)
+    body["__dataclass_fields__"] = _LazyFields(given)
     body["__qualname__"] = cls.__qualname__
     told = [(name, each) for name, each in given.items() if isinstance(each, Field)]
     body.update((name, _struct_field(each)) for name, each in told)
@@ -121,7 +121,7 @@ def _struct_field(given: Field[Any]) -> Any:  # noqa: ANN401  in msgspec's words
     return msgspec.field(default=given.default)  # `MISSING` until `__post_init__` sets what is no argument
 
 
-class _Fields:
+class _LazyFields:
     """Stands for the fields of a struct in the words of `dataclasses` until somebody asks for them.
 
     Attributes:
@@ -141,7 +141,7 @@ class _Fields:
         defaults: dict[str, Any] = {}
         for base in reversed(owner.__mro__):
             fields = base.__dict__.get("__dataclass_fields__", {})
-            defaults |= fields.given if isinstance(fields, _Fields) else fields
+            defaults |= fields.given if isinstance(fields, _LazyFields) else fields
         pairs = ((name, defaults.get(name, MISSING)) for name in owner.__struct_fields__)
         typed = [(name, Any, each if isinstance(each, Field) else field(default=each)) for name, each in pairs]
         stand_in: Any = make_dataclass(owner.__name__, typed, init=False, repr=False, eq=False, kw_only=True)

@@ -268,7 +268,7 @@ def print_withheld(name: str, run: RunResult | RunRecord, project: ProjectSpec, 
     failed = [verdict for verdict in run.verdicts if verdict.outcome == "withheld"]
     terminal.print("")
     print_text(terminal, f"{name} withheld: {withheld_by(failed)}", style="red")
-    print_figures(run.asset, failed, project, terminal)
+    print_findings(run.asset, failed, project, terminal)
 
 
 def print_other_findings(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
@@ -283,7 +283,7 @@ MOST_PARTITIONS_SHOWN = 10
 """At most so many partitions of one rule have a line each."""
 
 
-def print_figures(asset: str, verdicts: Sequence[RuleVerdict], project: ProjectSpec, terminal: Terminal) -> None:
+def print_findings(asset: str, verdicts: Sequence[RuleVerdict], project: ProjectSpec, terminal: Terminal) -> None:
     """Prints withheld partitions one by one if there are several, and samples of failing rows, a line each."""
     for verdict in verdicts:
         by_partition = verdict.by_partition

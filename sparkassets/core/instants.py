@@ -8,7 +8,7 @@ from calendar import monthrange
 from collections.abc import Iterator
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, timedelta
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
@@ -189,6 +189,19 @@ class ClockChange:
     after: int
 
 
+class SteadySpan(NamedTuple):
+    """A time ``[start, end)`` in which the clocks of a zone do not change.
+
+    Attributes:
+        start, end: Unix seconds.
+        offset: The UTC offset, seconds east of UTC.
+    """
+
+    start: int
+    end: int
+    offset: int
+
+
 _Chunk = tuple[list[int], list[int], list[ClockChange]]
 """The instants of a chunk's clock changes, the offsets around them (one more), and the changes themselves."""
 
@@ -208,7 +221,7 @@ class ZoneOffsets:
 
     def offset_at(self, unix: int) -> int:
         """Seconds east of UTC at that instant."""
-        instants, offsets, _ = self._chunks.get(unix >> _BITS) or self._learn(unix >> _BITS)
+        instants, offsets, _ = self._chunks.get(unix >> _BITS) or self._add_chunk(unix >> _BITS)
         return offsets[bisect_right(instants, unix)]
 
     def changes(self, start: int, end: int) -> list[ClockChange]:
@@ -217,26 +230,26 @@ class ZoneOffsets:
             return []
         found: list[ClockChange] = []
         for number in range(max(start, _EARLIEST) >> _BITS, (min(end, _LATEST) >> _BITS) + 1):
-            instants, _, changes = self._chunks.get(number) or self._learn(number)
+            instants, _, changes = self._chunks.get(number) or self._add_chunk(number)
             if instants and start <= instants[-1] and instants[0] < end:
                 found += changes[bisect_left(instants, start) : bisect_left(instants, end)]
         return found
 
-    def steady_span(self, unix: int) -> tuple[int, int, int]:
-        """Time around an instant in which the clocks do not change: (start, end, offset); not always the longest."""
+    def steady_span(self, unix: int) -> SteadySpan:
+        """Time around an instant in which the clocks do not change; not always the longest."""
         number = unix >> _BITS
-        instants, offsets, _ = self._chunks.get(number) or self._learn(number)
+        instants, offsets, _ = self._chunks.get(number) or self._add_chunk(number)
         i = bisect_right(instants, unix)
         start = instants[i - 1] if i else number << _BITS
-        return start, instants[i] if i < len(instants) else (number + 1) << _BITS, offsets[i]
+        return SteadySpan(start, instants[i] if i < len(instants) else (number + 1) << _BITS, offsets[i])
 
-    def stretches(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-        """``[start, end)`` cut at the clock changes: (start, end, offset), oldest first, none empty."""
+    def steady_spans(self, start: int, end: int) -> Iterator[SteadySpan]:
+        """``[start, end)`` cut at the clock changes, oldest first, none empty."""
         for change in self.changes(start + 1, end):
-            yield start, change.at, change.before
+            yield SteadySpan(start, change.at, change.before)
             start = change.at
         if start < end:
-            yield start, end, self.offset_at(start)
+            yield SteadySpan(start, end, self.offset_at(start))
 
     def readings_of(self, local: int) -> tuple[int, int]:
         """Both readings of a local time, as of ``fold`` 0 and 1.
@@ -268,10 +281,12 @@ class ZoneOffsets:
         if first == second:
             return first
         change = self.changes(min(first, second), max(first, second) + 1)[-1]
-        return second if change.at < second else change.at if first > second else first
+        if change.at < second:  # the clocks go back below this time and show it once more
+            return second
+        return change.at if first > second else first  # skipped; or the clocks go back to it, not below it
 
-    def _learn(self, number: int) -> _Chunk:
-        """Finds the clock changes of one chunk."""
+    def _add_chunk(self, number: int) -> _Chunk:
+        """Finds the clock changes of one chunk of time, and keeps them."""
         start, end = number << _BITS, (number + 1) << _BITS
         offset = first = self._probe(start - 1)
         found: list[tuple[int, int]] = []

@@ -342,7 +342,7 @@ def test_what_differs_is_told_by_the_code_that_computed_the_base_not_by_what_the
     edited = memory.project(1)
     edited.run(at="2025-02-01")
     assert base._context.read_state("status").assets["a"].spec.definition == AssetDefinition("a1")
-    assert dict(edited.branches._branch("dev").branch_project.computed_assets) == {
+    assert dict(edited.branches._branch("dev").branch_project.assets_to_compute) == {
         "a": "its code differs from the base",
         "b": "it reads a",
     }

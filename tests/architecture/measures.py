@@ -81,7 +81,7 @@ FEATURES = {
         (),
     ),
     "aligned inlets": (
-        r"align(ed|ment)?(_(inlets?|instance|group|runs|candidates|crons))?",
+        r"align(ed|ment)?(_(inlets?|instance|group|runs|due_runs|crons))?",
         (
             *("core.journal.fold.aligned_instances", "core.planner.gates.aligned_inlets"),
             *("core.planner.gates.aligned_runs", "cli.commands.align"),

@@ -101,7 +101,7 @@ def test_names_of_methods_that_every_module_may_use_are_used(modules_by_name):
 
 def test_a_class_has_one_word_for_its_name_only_if_the_word_is_in_the_vocabulary(modules_by_name):
     found = {name for kind, name in modules_by_name if kind == "class" and is_one_word(name)}
-    assert without(found, [*EXCEPTIONS["vocabulary"], *EXCEPTIONS["one_word_classes"]]) == NOTHING
+    assert without(found, EXCEPTIONS["vocabulary"]) == NOTHING
 
 
 def test_no_two_modules_define_a_class_of_one_name(modules_by_name):

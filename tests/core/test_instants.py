@@ -249,7 +249,7 @@ def test_what_the_search_and_the_windows_rely_on():
 def test_stretches_partition_the_time(data, name):
     start = data.draw(instants_near_changes(name))
     end = start + data.draw(st.integers(0, 500 * DAY))
-    pieces = list(zone_offsets(name).stretches(start, end))
+    pieces = list(zone_offsets(name).steady_spans(start, end))
     assert [piece[0] for piece in pieces] + [end] == [start] + [piece[1] for piece in pieces] or start == end
     for low, high, east in pieces:
         assert low < high

@@ -152,7 +152,7 @@ class History:
     def in_branch(self, work: DriverWork | None = None) -> tuple[Lake, DriverWork]:
         branch = self.branch()
         lake = self.beside
-        lake.project, lake.store, lake.codes = branch.branch_project.project, branch.adapters.store, self.codes
+        lake.project, lake.store, lake.codes = branch.branch_project.spec, branch.adapters.store, self.codes
         lake.observer = branch.adapters.find_observer  # type: ignore[method-assign, assignment]
         return lake, BranchWork(work or DueWork(), branch.branch_project, branch.base.state())
 
@@ -160,7 +160,7 @@ class History:
         branch = self.branch()
         self.lake.project = coded(self.plain, self.codes)
         self.lake.codes = self.codes
-        return PromotionWork(tuple(branch.branch_project.computed_assets), branch.offer)
+        return PromotionWork(tuple(branch.branch_project.assets_to_compute), branch.offer)
 
     def run_branch(self, moment: str | None = None) -> None:
         lake, work = self.in_branch()
@@ -341,7 +341,7 @@ def drive(
 
 def is_promoted(history: History) -> None:
     """Whether the base's tables are as the branch's code makes them from scratch."""
-    own, lake = set(history.branch().branch_project.computed_assets), history.lake
+    own, lake = set(history.branch().branch_project.assets_to_compute), history.lake
     lake.project = coded(history.plain, history.codes)
     lake.codes = {name: history.codes.get(each.written_by or name, 0) for name, each in lake.project.assets.items()}
     for name in tables(history.plain):
@@ -395,8 +395,8 @@ def test_a_branch_leaves_its_base_as_it_is(*, random: Random) -> None:
     assert history.lake.store.read_image(project="test") == before
     assert {k: len(v) for k, v in history.lake.engine.tables.items()} == tables
     computed = set(history.beside.engine.tables)
-    assert computed <= set(history.branch().branch_project.computed_assets)
-    assert set(history.codes) <= set(history.branch().branch_project.computed_assets)
+    assert computed <= set(history.branch().branch_project.assets_to_compute)
+    assert set(history.codes) <= set(history.branch().branch_project.assets_to_compute)
 
 
 def test_what_others_made_of_an_asset_since_the_branch_began_is_not_overwritten() -> None:

@@ -111,7 +111,7 @@ def begun() -> Forgetful:
 
 def notes(history: History) -> dict[str, str]:
     branch = history.branch()
-    context = PlanningContext(branch.branch_project.project, branch.journal.state(), history.lake.clock.now(), 0)
+    context = PlanningContext(branch.branch_project.spec, branch.journal.state(), history.lake.clock.now(), 0)
     return {note.asset: note.text for note in branch.notes(context)}
 
 
@@ -142,4 +142,4 @@ def test_before_it_has_run_again_nothing_that_may_be_stale_is_promoted() -> None
 
 def test_what_a_branch_did_is_kept_as_long_as_it_is_there() -> None:
     history = begun()
-    assert history.branch().branch_project.project.retention is None
+    assert history.branch().branch_project.spec.retention is None

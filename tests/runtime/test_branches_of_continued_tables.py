@@ -107,7 +107,7 @@ class Continued:
 
     def run_branch(self) -> None:
         branch = self.branch()
-        self.beside.project = branch.branch_project.project
+        self.beside.project = branch.branch_project.spec
         self.beside.observer = branch.adapters.find_observer  # type: ignore[method-assign]
         assert self.beside.driver().run_works([BranchWork(DueWork(), branch.branch_project, branch.base.state())]).ok
 
@@ -116,7 +116,7 @@ class Continued:
         if not self.beside.store.exists() or branch.assets_not_run():
             return None
         self.base.project = self.project(1)
-        return PromotionWork(tuple(branch.branch_project.computed_assets), branch.offer, rebuild=rebuild)
+        return PromotionWork(tuple(branch.branch_project.assets_to_compute), branch.offer, rebuild=rebuild)
 
     def promote(self, moment: str = "", *, rebuild: bool = True) -> Summary | None:
         """Promotes, by a driver that never comes back from that moment."""

@@ -33,7 +33,7 @@ from sparkassets.cli.plan_tables import (
     clock_text,
     partitions_text,
     print_failure,
-    print_figures,
+    print_findings,
     relative_time,
 )
 from sparkassets.core.documents.project_status import summarize_status
@@ -102,7 +102,7 @@ def _print_withheld_run(
     name = " ".join(filter(None, [status.asset, partitions_or_interval]))
     terminal.print("")
     print_text(terminal, f"{name} withheld by {withheld.run}: {withheld.text}", style="red")
-    print_figures(status.asset, withheld.verdicts, project, terminal)
+    print_findings(status.asset, withheld.verdicts, project, terminal)
 
 
 def _holder_text(holder: ClaimHolder, project: ProjectSpec) -> str:

@@ -21,7 +21,7 @@ from typing import Final
 
 from sparkassets.core.crons.cron import DayFields, expand
 from sparkassets.core.crons.wall_clock import EARLIEST, LATEST, WallClockTicks
-from sparkassets.core.instants import DAY, Duration, local_datetime, local_seconds, zone_offsets
+from sparkassets.core.instants import DAY, Duration, SteadySpan, local_datetime, local_seconds, zone_offsets
 from sparkassets.core.partitions.grains import PartitionError, check_year, offset_text, shift_local_time
 
 _HOUR = 3600
@@ -66,24 +66,24 @@ class CronGrid:
         self._bits = _DAILY_BITS - self._fields.most_a_day.bit_length() + 1
         self._stretches: dict[int, list[int]] = {}
         self._step, self._phase = self._even_spacing()  # 0 and 0 unless the cron is even
-        # (from, until, shift) of the last stretch in which arithmetic is enough; replaced as a whole, for threads
-        self._steady = (0, 0, 0)
+        # around the instant that was asked for last, its offset less the ticks' phase; replaced as a whole, for threads
+        self._steady = SteadySpan(0, 0, 0)
         times = self._fields.times
         self.precision = "day" if times == (0,) else "minute" if any(each % _HOUR for each in times) else "hour"
         self.longest = self._longest_slot()
 
     def floor(self, unix: int) -> int:
         """The start of the slot that holds an instant."""
-        low, high, offset = self._steady
-        if low <= unix < high:
+        steady_from, steady_until, offset = self._steady
+        if steady_from <= unix < steady_until:
             return unix - (unix + offset) % self._step
         ticks = self._note_steady_around(unix)
         return ticks[bisect_right(ticks, unix) - 1]
 
     def next(self, unix: int) -> int:
         """The end of the slot that holds an instant."""
-        low, high, offset = self._steady
-        if low <= unix < high:
+        steady_from, steady_until, offset = self._steady
+        if steady_from <= unix < steady_until:
             return unix - (unix + offset) % self._step + self._step
         ticks = self._note_steady_around(unix)
         return ticks[bisect_right(ticks, unix)]
@@ -94,8 +94,8 @@ class CronGrid:
         while i < len(instants):
             if self.floor(instants[i]) != instants[i]:
                 return False
-            low, high, offset = self._steady
-            j = bisect_left(instants, high, i) if low <= instants[i] < high else i + 1
+            steady_from, steady_until, offset = self._steady
+            j = bisect_left(instants, steady_until, i) if steady_from <= instants[i] < steady_until else i + 1
             if any((each + offset) % self._step for each in instants[i + 1 : j]):
                 return False
             i = j
@@ -111,10 +111,10 @@ class CronGrid:
 
     def count(self, low: int, high: int) -> int:
         """The number of slots between two edges; takes time by clock changes, not by slots."""
-        steady, until, _ = self._steady
-        ticks = [] if steady <= low < until else self._note_steady_around(low)
-        steady, until, _ = self._steady
-        if steady <= low and high < until:
+        steady_from, steady_until, _ = self._steady
+        ticks = [] if steady_from <= low < steady_until else self._note_steady_around(low)
+        steady_from, steady_until, _ = self._steady
+        if steady_from <= low and high < steady_until:
             return (high - low) // self._step
         if ticks and high <= ticks[-1]:
             return bisect_left(ticks, high) - bisect_left(ticks, low)
@@ -142,9 +142,12 @@ class CronGrid:
         all of them, or the latest if ``late``.
         """
         if not duration.months:
-            low, high, _ = self._clock.steady_span(edge)
+            steady_from, steady_until, _ = self._clock.steady_span(edge)
             moved = edge + duration.days * DAY
-            if not duration.days or low + _AROUND <= min(edge, moved) <= max(edge, moved) < high - _AROUND:
+            if (
+                not duration.days
+                or steady_from + _AROUND <= min(edge, moved) <= max(edge, moved) < steady_until - _AROUND
+            ):
                 return moved + duration.seconds
         if self.precision == "day":
             moved = duration.add_to_local(self.nominal(edge))
@@ -183,8 +186,8 @@ class CronGrid:
         if self.precision == "day":
             return shown.date().isoformat()
         text = shown.isoformat(timespec="auto" if shown.second else "minutes")
-        low, high, _ = self._clock.steady_span(start)
-        if low + _AROUND <= start < high - _AROUND:
+        steady_from, steady_until, _ = self._clock.steady_span(start)
+        if steady_from + _AROUND <= start < steady_until - _AROUND:
             return text
         return text + offset_text(self._clock.offset_at(start)) if len(self._starts_at_local(local)) > 1 else text
 
@@ -256,11 +259,11 @@ class CronGrid:
         return min([local, *(change.at + change.after for change in coming)])
 
     def _note_steady_around(self, unix: int) -> list[int]:
-        """The ticks around an instant; for an even cron, also stores the stretch in which arithmetic is enough."""
+        """The ticks around an instant; for an even cron, also keeps the time in which arithmetic finds the slots."""
         if self._step:
-            low, high, offset = self._clock.steady_span(unix)
+            steady_from, steady_until, offset = self._clock.steady_span(unix)
             apart = _AROUND + self._step
-            self._steady = (low + apart, high - apart, offset - self._phase)
+            self._steady = SteadySpan(steady_from + apart, steady_until - apart, offset - self._phase)
         return self._ticks_around(unix)
 
     def _ticks_around(self, unix: int) -> list[int]:

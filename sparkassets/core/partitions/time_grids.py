@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from sparkassets.core.instants import DAY, Duration, local_date, local_datetime, local_seconds, zone_offsets
+from sparkassets.core.instants import DAY, Duration, SteadySpan, local_date, local_datetime, local_seconds, zone_offsets
 from sparkassets.core.partitions.grains import GRAINS, YEARS, PartitionError, check_year, offset_text, shift_local_time
 
 HOUR = 3600
@@ -31,13 +31,13 @@ class HourGrid:
     def __init__(self, timezone: str) -> None:
         self._clock = zone_offsets(timezone)
         self._timezone = timezone
-        # (from, until, UTC offset) of the last stretch without a clock change; replaced as a whole, for threads
-        self._steady = (0, 0, 0)
+        # around the instant that was asked for last; replaced as a whole, because threads share it
+        self._steady = SteadySpan(0, 0, 0)
 
     def floor(self, unix: int) -> int:
         """The start of the slot that holds an instant."""
-        low, high, offset = self._steady
-        if low <= unix < high:
+        steady_from, steady_until, offset = self._steady
+        if steady_from <= unix < steady_until:
             return unix - (unix + offset) % HOUR
         self._note_steady(unix)
         start = unix - (unix + self._clock.offset_at(unix)) % HOUR
@@ -46,8 +46,8 @@ class HourGrid:
 
     def next(self, unix: int) -> int:
         """The end of the slot that holds an instant."""
-        low, high, offset = self._steady
-        if low <= unix < high:
+        steady_from, steady_until, offset = self._steady
+        if steady_from <= unix < steady_until:
             return unix - (unix + offset) % HOUR + HOUR
         self._note_steady(unix)
         end = unix - (unix + self._clock.offset_at(unix)) % HOUR + HOUR
@@ -59,8 +59,8 @@ class HourGrid:
         i = 0
         while i < len(instants):
             self._note_steady(instants[i])
-            low, high, offset = self._steady
-            j = bisect_left(instants, high, i) if low <= instants[i] else i
+            steady_from, steady_until, offset = self._steady
+            j = bisect_left(instants, steady_until, i) if steady_from <= instants[i] else i
             if any((each + offset) % HOUR for each in instants[i:j]):
                 return False
             if i == j and self.floor(instants[i]) != instants[i]:
@@ -70,18 +70,18 @@ class HourGrid:
 
     def edges(self, low: int, high: int) -> Iterator[int]:
         """The ends of the slots between two edges, ascending."""
-        for start, end, offset in self._clock.stretches(low, high):
+        for start, end, offset in self._clock.steady_spans(low, high):
             yield from range(start - (start + offset) % HOUR + HOUR, end, HOUR)
             yield end
 
     def count(self, low: int, high: int) -> int:
         """The number of slots between two edges; takes time by clock changes, not by slots."""
-        steady, until, offset = self._steady
-        if steady <= low and high < until:
-            return -(-(high + offset) // HOUR) - (low + offset) // HOUR
+        steady_from, steady_until, offset = self._steady
+        if steady_from <= low and high < steady_until:
+            return _count_hours(low + offset, high + offset)
         self._note_steady(low)
-        stretches = self._clock.stretches(low, high)
-        return sum(-(-(end + offset) // HOUR) - (start + offset) // HOUR for start, end, offset in stretches)
+        spans = self._clock.steady_spans(low, high)
+        return sum(_count_hours(start + offset, end + offset) for start, end, offset in spans)
 
     def nominal(self, start: int) -> int:
         """The full hour that the wall clock shows at the start of a slot, in local seconds."""
@@ -96,9 +96,9 @@ class HourGrid:
         if not duration.months and not duration.days:
             return edge + duration.seconds
         if not duration.months:
-            low, high, _ = self._steady
+            steady_from, steady_until, _ = self._steady
             moved = edge + duration.days * DAY
-            if low + _APART <= min(edge, moved) and max(edge, moved) + _APART < high:
+            if steady_from + _APART <= min(edge, moved) and max(edge, moved) + _APART < steady_until:
                 return moved + duration.seconds
         local = self._local_of_edge(edge, late=late)
         return self._clock.boundary(shift_local_time(duration, local, late=late)) + duration.seconds
@@ -117,16 +117,16 @@ class HourGrid:
     def slot_of_local_time(self, local: int) -> tuple[int, int] | None:
         """The time of all slots of the local hour that holds a local time; None where the clocks skip it."""
         hour = local // HOUR * HOUR
-        since, until, offset = self._clock.steady_span(hour)
-        if since + DAY <= hour - offset < until - DAY:  # no clock change is near
+        steady_from, steady_until, offset = self._clock.steady_span(hour)
+        if steady_from + DAY <= hour - offset < steady_until - DAY:  # no clock change is near
             return hour - offset, hour - offset + HOUR
         slots = self._slots_of_local_hour(hour)
         return (slots[0][0], slots[-1][1]) if slots else None
 
     def key(self, start: int) -> str:
         """The key of the slot with that start: its local date and hour, and its UTC offset if the hour is repeated."""
-        low, high, offset = self._steady
-        if low + _APART <= start < high - _APART:
+        steady_from, steady_until, offset = self._steady
+        if steady_from + _APART <= start < steady_until - _APART:
             day, seconds = divmod(start + offset, DAY)
             return f"{local_date(day).isoformat()}T{seconds // HOUR:02}"
         self._note_steady(start)
@@ -160,12 +160,12 @@ class HourGrid:
         raise PartitionError(f"partition key '{text}': the hour {what} in {self._timezone}; expected {choices}")
 
     def _note_steady(self, unix: int) -> None:
-        """Stores the stretch around an instant in which the clocks do not change: there, arithmetic is enough.
+        """Keeps the time around an instant in which the clocks do not change: arithmetic finds slots there.
 
         A slot at either end is left out, as a clock change may cut it.
         """
         start, end, offset = self._clock.steady_span(unix)
-        self._steady = (start + HOUR, end - HOUR, offset)
+        self._steady = SteadySpan(start + HOUR, end - HOUR, offset)
 
     def _local_of_edge(self, edge: int, *, late: bool) -> int:
         """The earliest full hour that the wall clock shows from an edge on; the latest up to it if ``late``.
@@ -181,9 +181,14 @@ class HourGrid:
 
     def _slots_of_local_hour(self, local: int) -> list[tuple[int, int]]:
         """The slots of the local hour that begins at ``local``, oldest first: none, one or two."""
-        stretches = self._clock.stretches(local - 2 * DAY, local + 2 * DAY)
-        shown = ((max(start, local - offset), min(end, local - offset + HOUR)) for start, end, offset in stretches)
+        spans = self._clock.steady_spans(local - 2 * DAY, local + 2 * DAY)
+        shown = ((max(start, local - offset), min(end, local - offset + HOUR)) for start, end, offset in spans)
         return [(start, end) for start, end in shown if start < end]
+
+
+def _count_hours(low: int, high: int) -> int:
+    """How many hours ``[low, high)`` overlaps, in local seconds; the first and the last may be cut."""
+    return -(-high // HOUR) - low // HOUR
 
 
 _REGULAR_GRAINS = {"day": (DAY, 0), "week": (7 * DAY, 3 * DAY)}
@@ -227,16 +232,16 @@ class SliceGrid:
         )  # whole days of the offset, rounded towards 0
         length, shift = _REGULAR_GRAINS.get(by, (0, 0))
         self._regular = (length, shift - offset) if length else None
-        # (from, until, UTC offset) of the last stretch without a clock change; replaced as a whole, for threads
-        self._steady = (0, 0, 0)
+        # around the instant that was asked for last; replaced as a whole, because threads share it
+        self._steady = SteadySpan(0, 0, 0)
 
     def floor(self, unix: int) -> int:
         """The start of the slot that holds an instant."""
         if self._regular is not None:
             length, shift = self._regular
-            low, high, offset = self._steady
+            steady_from, steady_until, offset = self._steady
             start = unix - (unix + offset + shift) % length
-            if low <= start and unix < high:
+            if steady_from <= start and unix < steady_until:
                 return start
             self._note_steady(unix)
         return self._slice_start(self._slice_number(unix))
@@ -245,9 +250,9 @@ class SliceGrid:
         """The end of the slot that holds an instant."""
         if self._regular is not None:
             length, shift = self._regular
-            low, high, offset = self._steady
+            steady_from, steady_until, offset = self._steady
             start = unix - (unix + offset + shift) % length
-            if low <= start and start + length < high:
+            if steady_from <= start and start + length < steady_until:
                 return start + length
             self._note_steady(unix)
         return self._slice_start(self._slice_number(unix) + 1)
@@ -260,8 +265,8 @@ class SliceGrid:
             if self._regular is not None:
                 length, shift = self._regular
                 self._note_steady(instants[i])
-                low, high, offset = self._steady
-                j = bisect_left(instants, high, i) if low <= instants[i] else i
+                steady_from, steady_until, offset = self._steady
+                j = bisect_left(instants, steady_until, i) if steady_from <= instants[i] else i
                 if any((each + offset + shift) % length for each in instants[i:j]):
                     return False
             if i == j and self.floor(instants[i]) != instants[i]:
@@ -282,13 +287,14 @@ class SliceGrid:
     def count(self, low: int, high: int) -> int:
         """The number of slots between two edges; takes time by clock changes, not by slots."""
         if self._regular is not None:
-            steady, until, _ = self._steady
-            if steady <= low and high < until:
+            steady_from, steady_until, _ = self._steady
+            if steady_from <= low and high < steady_until:
                 return (high - low) // self._regular[0]
             self._note_steady(low)
         slices = self._slice_number(high) - self._slice_number(low)
         if self._by != "day":  # the clocks never skipped a whole week or a longer slice
             return slices
+        # some zones skipped a day when they crossed the date line; each change, as local times without the offset
         gaps = (
             (change.at + change.before - self._offset, change.at + change.after - self._offset)
             for change in self._clock.changes(low + 1, high + 1)
@@ -358,9 +364,9 @@ class SliceGrid:
         return start, end
 
     def _note_steady(self, unix: int) -> None:
-        """Stores the stretch around an instant in which no clock change moves an edge: there, arithmetic is enough."""
+        """Keeps the time around an instant in which no clock change moves an edge: arithmetic finds slots there."""
         start, end, offset = self._clock.steady_span(unix)
-        self._steady = (start + _APART, end - _APART, offset)
+        self._steady = SteadySpan(start + _APART, end - _APART, offset)
 
     def _slice_number(self, unix: int) -> int:
         """The number of the slice whose slot holds an instant."""

@@ -151,35 +151,35 @@ def _remove_withheld(case: DecisionInput, progress: DecisionProgress) -> Decisio
     )
 
 
-def _align_candidates(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
-    """Step that pins candidate runs to their aligned inlets' runs of the same tick.
+def _align_due_runs(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
+    """Step that pins due runs to their aligned inlets' runs of the same tick.
 
-    Candidates without such an upstream run yet are removed and wait for it.
+    Due runs without such an upstream run yet are removed and wait for it.
     """
     if not any(inlet.aligned for inlet in case.asset.inlets.values()):
         return progress
-    from sparkassets.core.planner.gates.aligned_inlets import align_candidates  # few projects have any
+    from sparkassets.core.planner.gates.aligned_inlets import align_due_runs  # few projects have any
 
-    return align_candidates(case, progress)
+    return align_due_runs(case, progress)
 
 
 def _apply_increments(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
-    """Step that limits each candidate run to the new rows of its incrementally read inlets."""
-    if not progress.candidates or all(inlet.read is None for inlet in case.asset.inlets.values()):
+    """Step that limits each due run to the new rows of its incrementally read inlets."""
+    if not progress.due_runs or all(inlet.read is None for inlet in case.asset.inlets.values()):
         return progress
     from sparkassets.core.planner.gates.incremental_reads import apply_increments  # few projects have any
 
     return apply_increments(case, progress)
 
 
-def _batch_candidates(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
-    """Step that makes runs of the candidates; an unfinished run goes on, and parallel ones are settled."""
-    has_work = progress.candidates if case.pending is None else progress.partitions or case.state.chain
+def _batch_due_runs(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
+    """Step that makes runs of the due runs; an unfinished run goes on, and parallel ones are settled."""
+    has_work = progress.due_runs if case.pending is None else progress.partitions or case.state.chain
     if not has_work and not allows_parallel_runs(case.asset):
         return progress
-    from sparkassets.core.planner.batch.run_batches import batch_candidates  # where something is due
+    from sparkassets.core.planner.batch.run_batches import batch_due_runs  # where something is due
 
-    return batch_candidates(case, progress)
+    return batch_due_runs(case, progress)
 
 
 def _hold_schema_conflicts(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
@@ -216,9 +216,9 @@ STEPS: tuple[DecisionStep, ...] = (
     remove_partly_appended,
     apply_upstream_waits,
     apply_gates,
-    _align_candidates,
+    _align_due_runs,
     _apply_increments,
-    _batch_candidates,
+    _batch_due_runs,
     _hold_schema_conflicts,
     _hold_over_budget,
     _hold_in_full_pool,

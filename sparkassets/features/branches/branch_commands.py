@@ -72,7 +72,7 @@ class BranchCommands(Generic[P]):
             InputError: No branch may have that name, there is no base yet, or no such branch where there has to be.
         """
         branch = self._existing_branch(name) if existing else self._branch(name, sample)
-        return self._open_in(branch.branch_project.project, branch.adapters, BranchScope(branch, self._context))
+        return self._open_in(branch.branch_project.spec, branch.adapters, BranchScope(branch, self._context))
 
     def sample(self, name: str, most: int, *, keys: Sequence[str] = ()) -> BranchSample:
         """The newest ``most`` partitions of each asset that the branch computes, with those that these need.
@@ -94,7 +94,7 @@ class BranchCommands(Generic[P]):
         Raises:
             InputError: No branch may have that name, or there is no base yet.
         """
-        return bool(self._branch(name).branch_project.computed_assets)
+        return bool(self._branch(name).branch_project.assets_to_compute)
 
     def plan_promotion(self, name: str, *, select: Selection = None, rebuild: bool = False) -> Plan:
         """What `promote` would take over into the base now, and why it would not take the rest.
@@ -205,14 +205,14 @@ class BranchCommands(Generic[P]):
                 if not asset_state.paused
             ]
 
-        with ProjectContext(branch.branch_project.project, branch.adapters).recording("drop") as ledger:
+        with ProjectContext(branch.branch_project.spec, branch.adapters).recording("drop") as ledger:
             ledger.commit(decide)
         views = list_views(branch, is_dropped=True)
         if views.tables and (problems := self._context.adapters.update_views(views)):
             raise InputError(f"branch {name!r} still has {few(problems)}", hint="drop the branch again")
         self._context.adapters.remove_folder(f"{self._context.spec.warehouse.rstrip('/')}/{WAREHOUSE_FOLDER}", name)
         self._context.adapters.remove_folder(f"{self._context.spec.state.rstrip('/')}/{BRANCH_FOLDER}", name)
-        return tuple(branch.branch_project.computed_assets)
+        return tuple(branch.branch_project.assets_to_compute)
 
     def names(self) -> list[str]:
         """The names of the branches that there are, ascending."""
@@ -295,7 +295,7 @@ class BranchCommands(Generic[P]):
     def _computed_selection(self, branch: Branch, select: Collection[str] | None) -> tuple[str, ...]:
         """The assets that the branch computes, limited to ``select``; all of them for None."""
         chosen = self._context.select(select)
-        return tuple(name for name in branch.branch_project.computed_assets if chosen is None or name in chosen)
+        return tuple(name for name in branch.branch_project.assets_to_compute if chosen is None or name in chosen)
 
 
 class BranchScope:
@@ -319,7 +319,7 @@ class BranchScope:
         Raises:
             InputError: An asset is not in the project, or the branch computes none of the selected ones.
         """
-        computed = self._branch.branch_project.computed_assets
+        computed = self._branch.branch_project.assets_to_compute
         if select is None or not computed:
             return None
         chosen = self._base.select(select) or ()
@@ -335,7 +335,7 @@ class BranchScope:
         Raises:
             InputError: With how to do ``verb`` to it all the same.
         """
-        if name in self._base.spec.assets and name not in self._branch.branch_project.computed_assets:
+        if name in self._base.spec.assets and name not in self._branch.branch_project.assets_to_compute:
             message = f"{self.title} does not compute {name!r}: it is the same in the base"
             raise InputError(message, hint=f"use `sparkassets {verb} {name}` without --branch")
 
@@ -353,7 +353,7 @@ class BranchScope:
         from sparkassets.features.branches.branch_views import show_branch
 
         branch, can_show = self._branch, self._base.spec.is_in_catalogs and not (summary.interrupted or summary.lost)
-        if can_show and branch.branch_project.computed_assets and not branch.is_sample:
+        if can_show and branch.branch_project.assets_to_compute and not branch.is_sample:
             self._views = show_branch(branch, self._views)
 
 

@@ -87,19 +87,19 @@ class BranchProject:
     Attributes:
         name: Name of the branch.
         base: The project that it is a branch of, with the branch's code.
-        computed_assets: The assets that it computes, upstream first, each with the reason.
+        assets_to_compute: The assets that it computes, upstream first, each with the reason.
         changed_sources: Sources that the base lacks or declares differently, with the reason; the branch observes these
             itself.
         reused_assets: The assets that it reads from the base.
-        project: The project of all these assets.
+        spec: The project of all these assets.
     """
 
     name: str
     base: ProjectSpec
-    computed_assets: Mapping[str, str]
+    assets_to_compute: Mapping[str, str]
     changed_sources: Mapping[str, str]
     reused_assets: tuple[str, ...]
-    project: ProjectSpec
+    spec: ProjectSpec
 
 
 def build_branch_project(project: ProjectSpec, name: str, base: State, branch: State) -> BranchProject:
@@ -112,17 +112,17 @@ def build_branch_project(project: ProjectSpec, name: str, base: State, branch: S
     """
     context = PlanningContext(project, base, now=0, clock=0)
     divergences = _find_divergences(project, context)
-    computed_assets = _find_computed_assets(project, branch, divergences)
+    assets_to_compute = _find_assets_to_compute(project, branch, divergences)
     changed_sources = {each: divergences[each] for each in divergences if project.assets[each].source is not None}
     assets: dict[str, AssetSpec] = {}
-    for asset in _find_needed_assets(project, computed_assets):
-        if asset.name in computed_assets:
-            adapted = _adapt_computed_asset(asset, project, name, computed_assets)
+    for asset in _find_needed_assets(project, assets_to_compute):
+        if asset.name in assets_to_compute:
+            adapted = _adapt_asset_to_compute(asset, project, name, assets_to_compute)
         else:
             adapted = _adapt_read_asset(asset, changed_sources)
-        reach = _partitions_allowed_by_base(asset, context, computed_assets)
+        reach = _partitions_allowed_by_base(asset, context, assets_to_compute)
         assets[asset.name] = replace(adapted, reach=reach)
-    branch_project = replace(
+    spec = replace(
         project,
         state=branch_state_location(project, name),
         warehouse=branch_warehouse(project.warehouse, name),
@@ -131,8 +131,8 @@ def build_branch_project(project: ProjectSpec, name: str, base: State, branch: S
         retention=None,
     )
     changed_sources = {each: reason for each, reason in changed_sources.items() if each in assets}
-    reused = tuple(each for each in assets if each not in {*computed_assets, *changed_sources})
-    return BranchProject(name, project, computed_assets, changed_sources, reused, branch_project)
+    reused = tuple(each for each in assets if each not in {*assets_to_compute, *changed_sources})
+    return BranchProject(name, project, assets_to_compute, changed_sources, reused, spec)
 
 
 def _find_divergences(project: ProjectSpec, base: PlanningContext) -> dict[str, str]:
@@ -141,15 +141,15 @@ def _find_divergences(project: ProjectSpec, base: PlanningContext) -> dict[str, 
     return {each.name: reason for each in candidates if (reason := _explain_divergence(each, project, base))}
 
 
-def _find_needed_assets(project: ProjectSpec, computed_assets: Collection[str]) -> list[AssetSpec]:
+def _find_needed_assets(project: ProjectSpec, assets_to_compute: Collection[str]) -> list[AssetSpec]:
     """The assets that the branch computes or reads, upstream first."""
     edges = upstream_edges(project.assets)
-    needed = {*computed_assets, *(upstream for each in computed_assets for upstream in edges[each])}
+    needed = {*assets_to_compute, *(upstream for each in assets_to_compute for upstream in edges[each])}
     return [each for each in project.assets.values() if each.name in needed]
 
 
 def _partitions_allowed_by_base(
-    asset: AssetSpec, base: PlanningContext, computed_assets: Collection[str]
+    asset: AssetSpec, base: PlanningContext, assets_to_compute: Collection[str]
 ) -> PartitionSet:
     """The partitions that the base lets the asset have.
 
@@ -159,24 +159,24 @@ def _partitions_allowed_by_base(
     """
     return (
         EVERYTHING - base.state_of(asset).skipped_partitions
-        if asset.name in computed_assets
+        if asset.name in assets_to_compute
         else base.possible_partitions(asset.name)
     )
 
 
-def _find_computed_assets(project: ProjectSpec, branch: State, divergences: Mapping[str, str]) -> dict[str, str]:
+def _find_assets_to_compute(project: ProjectSpec, branch: State, divergences: Mapping[str, str]) -> dict[str, str]:
     """The assets that the branch computes, upstream first, each with the reason.
 
     These differ from the base (``divergences``), read such an asset, or were computed by the branch before. An asset
     that writes its table itself is left out, as it might write to the base's table. Outlets follow their multi-assets.
     """
-    edges, computed_assets = upstream_edges(project.assets), dict[str, str]()
+    edges, assets_to_compute = upstream_edges(project.assets), dict[str, str]()
     for asset in project.assets.values():
         if asset.source is not None or asset.writes_itself:
             continue
-        diverging_inlets = [each for each in edges[asset.name] if each in {*computed_assets, *divergences}]
+        diverging_inlets = [each for each in edges[asset.name] if each in {*assets_to_compute, *divergences}]
         if asset.written_by:
-            reason = computed_assets.get(asset.written_by, "")
+            reason = assets_to_compute.get(asset.written_by, "")
         elif asset.name in divergences:
             reason = divergences[asset.name]
         elif diverging_inlets:
@@ -184,8 +184,8 @@ def _find_computed_assets(project: ProjectSpec, branch: State, divergences: Mapp
         else:
             reason = "the branch has computed it before" if branch.dataset(base_uri(asset.name)).seq else ""
         if reason:
-            computed_assets[asset.name] = reason
-    return computed_assets
+            assets_to_compute[asset.name] = reason
+    return assets_to_compute
 
 
 def _explain_divergence(asset: AssetSpec, project: ProjectSpec, base: PlanningContext) -> str | None:
@@ -226,8 +226,8 @@ def _storage_signature(spec: FoldSpec) -> tuple[object, ...]:
     return spec.uri, spec.partitioning, inlets, spec.storage, spec.appends, spec.outlets
 
 
-def _adapt_computed_asset(
-    asset: AssetSpec, project: ProjectSpec, branch: str, computed_assets: Collection[str]
+def _adapt_asset_to_compute(
+    asset: AssetSpec, project: ProjectSpec, branch: str, assets_to_compute: Collection[str]
 ) -> AssetSpec:
     """An asset as the branch computes it: with a table of its own, due by what it reads, and without notifications.
 
@@ -235,7 +235,7 @@ def _adapt_computed_asset(
         InputError: It reads an asset of the base aligned; the branch does not know the base's runs.
     """
     for inlet in asset.inlets.values():
-        if inlet.aligned and inlet.name not in computed_assets:
+        if inlet.aligned and inlet.name not in assets_to_compute:
             message = f"{asset.name!r} reads {inlet.name!r} aligned to its runs, which the branch does not have"
             raise InputError(message, hint=f"change {inlet.name!r} too, so that it runs in the branch")
     return replace(

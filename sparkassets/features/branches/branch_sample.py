@@ -32,9 +32,9 @@ class BranchSample:
         """The branch that computes no other partitions."""
         assets = {
             name: replace(asset, reach=asset.reach & self.partitions.get(name, EVERYTHING))
-            for name, asset in branch_project.project.assets.items()
+            for name, asset in branch_project.spec.assets.items()
         }
-        return replace(branch_project, project=replace(branch_project.project, assets=assets))
+        return replace(branch_project, spec=replace(branch_project.spec, assets=assets))
 
 
 def sample_branch(
@@ -49,8 +49,8 @@ def sample_branch(
     Raises:
         InputError: No asset of the branch has partitions of such a key.
     """
-    context = PlanningContext(branch_project.project, base, now=now, clock=now)
-    computed = [branch_project.project.assets[name] for name in branch_project.computed_assets]
+    context = PlanningContext(branch_project.spec, base, now=now, clock=now)
+    computed = [branch_project.spec.assets[name] for name in branch_project.assets_to_compute]
     available: dict[str, PartitionSet] = {}
     for asset in computed:
         writer = available.get(asset.written_by)

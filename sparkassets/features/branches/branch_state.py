@@ -167,9 +167,9 @@ class Branch:
         self.branch_project = branch_project if sample is None else sample.limit(branch_project)
         self.is_sample = sample is not None
         self.base = base
-        adapters = make_adapters(self.branch_project.project)
+        adapters = make_adapters(self.branch_project.spec)
         self.adapters = replace(adapters, find_observer=self._observe_base(adapters.find_observer))
-        self.journal = JournalReader(self.adapters.store, self.branch_project.project, clock)
+        self.journal = JournalReader(self.adapters.store, self.branch_project.spec, clock)
         self._clock = clock
         self._offers: dict[int, PromotionOffer] = {}
         self._results: _BranchResults | None = None
@@ -185,17 +185,17 @@ class Branch:
         """Assets that the branch computes and that did not run with their present code yet."""
         changed = {
             each.asset
-            for each in changed_spec_entries(self.branch_project.project, self.journal.state())
+            for each in changed_spec_entries(self.branch_project.spec, self.journal.state())
             if isinstance(each, SpecEntry)
         }
-        return [name for name in self.branch_project.computed_assets if name in changed]
+        return [name for name in self.branch_project.assets_to_compute if name in changed]
 
     def notes(self, context: PlanningContext) -> tuple[AssetNote, ...]:
         """A note for each asset: computed in the branch and why, or read from the base and how far."""
         branch_project, state = self.branch_project, context.state
         computed = (
             AssetNote(name, f"computed in branch {branch_project.name}: {why}")
-            for name, why in branch_project.computed_assets.items()
+            for name, why in branch_project.assets_to_compute.items()
         )
         observed = (
             AssetNote(name, f"observed by branch {branch_project.name} itself: {why}")
@@ -215,7 +215,7 @@ class Branch:
     def _has_missed(self, name: str) -> bool:
         """Whether changes of an asset that the branch has not read have expired in the base's journal."""
         asset, asset_state, base = (
-            self.branch_project.project.assets[name],
+            self.branch_project.spec.assets[name],
             self.journal.state().assets.get(name),
             self.base.state(),
         )
@@ -251,8 +251,8 @@ class Branch:
         state = self.journal.assume(results.assumed_state, news)
         return PromotionOffer(
             branch_project.name,
-            PlanningContext(branch_project.project, state, context.now, to_unix(self._clock.now())),
-            tuple(branch_project.computed_assets),
+            PlanningContext(branch_project.spec, state, context.now, to_unix(self._clock.now())),
+            tuple(branch_project.assets_to_compute),
             results.state.journal_id,
             results.state.seq,
             results.successes,
@@ -267,24 +267,24 @@ class Branch:
         for numbered in self.journal.entries_after(0, kinds=("success",)):
             if isinstance(numbered.entry, SuccessEntry) and numbered.seq <= state.seq:
                 successes.setdefault(numbered.entry.asset, []).append((numbered.seq, numbered.entry))
-        changes = {name: self._column_changes(name) for name in branch_project.computed_assets}
+        changes = {name: self._column_changes(name) for name in branch_project.assets_to_compute}
         return _BranchResults(
             state,
-            self.journal.assume(state, changed_spec_entries(branch_project.project, state)),
+            self.journal.assume(state, changed_spec_entries(branch_project.spec, state)),
             successes,
             {name: change for name, change in changes.items() if change},
         )
 
     def _column_changes(self, name: str) -> ColumnChanges:
         """Difference of the columns of an asset's table from base to branch; empty if either table's are not known."""
-        assets = (self.base.project.assets[name], self.branch_project.project.assets[name])
+        assets = (self.base.project.assets[name], self.branch_project.spec.assets[name])
         stored = (self.adapters.read_columns(each) if each.storage is not None else None for each in assets)
         before, after = (each or () for each in stored)
         return ColumnChanges.from_columns(before, after) if before and after else ColumnChanges()
 
     def _base_news(self, name: str, branch: State, base: State) -> Entry | None:
         """The entry for what the base has recorded of an asset and the branch has not seen; None without news."""
-        asset, asset_state = self.branch_project.project.assets[name], branch.assets[name]
+        asset, asset_state = self.branch_project.spec.assets[name], branch.assets[name]
         read_seq = read_up_to(asset_state.position, base)
         entries = self.base.entries_after(read_seq or 0, uri=asset.uri)
         is_shared = sum(each.uri == asset.uri for each in self.base.project.assets.values()) > 1

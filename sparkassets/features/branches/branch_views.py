@@ -63,10 +63,10 @@ def _find_shown_table(asset: AssetSpec, branch: Branch, base: State, own: State)
     branch_project = branch.branch_project
     location = (
         branch_storage(branch_project.base, branch_project.name, asset)
-        if asset.name in branch_project.computed_assets
+        if asset.name in branch_project.assets_to_compute
         else asset.storage
     )
-    is_own = asset.name in branch_project.computed_assets or asset.name in branch_project.changed_sources
+    is_own = asset.name in branch_project.assets_to_compute or asset.name in branch_project.changed_sources
     asset_state = (own if is_own else base).assets.get(asset.name)
     if location is None or asset_state is None or asset_state.table_id is None or asset_state.version is None:
         return None

@@ -30,7 +30,7 @@ class BranchWork(DriverWork):
     def begin(self, context: PlanningContext) -> Sequence[Entry]:
         """For each computed asset without one, an event with the base's sequence number; then the work's entries."""
         state, base_position = context.state, {"seq": self._base.seq, "journal": self._base.journal_id}
-        new_assets = [name for name in self._branch_project.computed_assets if not state.dataset(base_uri(name)).seq]
+        new_assets = [name for name in self._branch_project.assets_to_compute if not state.dataset(base_uri(name)).seq]
         return [
             *(EventEntry(base_uri(name), extra=base_position) for name in new_assets),
             *self._work.begin(context),

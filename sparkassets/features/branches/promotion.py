@@ -30,7 +30,7 @@ class PromotionOffer:
 
     Attributes:
         context: The planner's view of the branch, with all that the base has recorded by now.
-        computed_assets: Assets that the branch computes, upstream first.
+        assets_to_compute: Assets that the branch computes, upstream first.
         journal_id, seq: The branch's journal, and the sequence number as of which it is offered.
         successes: Sequence number and entry of each success in the branch, by asset, ascending.
         changed_sources: Sources that base and branch observe each for itself.
@@ -39,7 +39,7 @@ class PromotionOffer:
 
     branch: str
     context: PlanningContext
-    computed_assets: Sequence[str]
+    assets_to_compute: Sequence[str]
     journal_id: str
     seq: int
     successes: Mapping[str, Sequence[tuple[int, SuccessEntry]]] = field(default_factory=dict)
@@ -183,7 +183,7 @@ def _watermarks_for_base(asset: AssetSpec, offer: PromotionOffer, pins: Mapping[
     watermarks = dict(offer.branch_asset_state(asset.name).watermarks)
     for name, watermark in watermarks.items():
         pin = pins.get(name)
-        if name in offer.computed_assets and pin is not None and TablePosition.parse(watermark) is not None:
+        if name in offer.assets_to_compute and pin is not None and TablePosition.parse(watermark) is not None:
             watermarks[name] = str(TablePosition(pin.table_id or "", pin.version or 0))
     return watermarks
 
@@ -298,7 +298,7 @@ def _find_diverged_partitions(
             offer.context, inlet.name
         ):
             return EVERYTHING, [inlet.name]
-        if inlet.name not in offer.computed_assets:
+        if inlet.name not in offer.assets_to_compute:
             continue
         upstream = context.asset(inlet.name)
         upstream_partitions = _computed_partitions(upstream, context.state_of(upstream)) | _computed_partitions(

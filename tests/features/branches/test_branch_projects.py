@@ -40,14 +40,14 @@ def fork(now: ProjectSpec, base: Story | None = None, branch: State | None = Non
 
 def test_nothing_is_computed_where_nothing_differs():
     found = fork(BASE_PROJECT)
-    assert (found.computed_assets, found.reused_assets) == ({}, ())
+    assert (found.assets_to_compute, found.reused_assets) == ({}, ())
 
 
 def test_what_differs_is_computed_and_all_that_reads_it():
     found = fork(
         project(source("s"), coded("a", "s"), coded("b", "a", code=1), coded("c", "b", by=None), coded("d", "s"))
     )
-    assert found.computed_assets == {
+    assert found.assets_to_compute == {
         "b": "its code differs from the base",
         "c": "its partitions, inlets or location differ from the base",
     }
@@ -55,14 +55,14 @@ def test_what_differs_is_computed_and_all_that_reads_it():
     found = fork(
         project(source("s"), coded("a", "s", code=1), coded("b", "a"), coded("c", "a", by=None), coded("d", "s"))
     )
-    assert found.computed_assets == {"a": "its code differs from the base", "b": "it reads a", "c": "it reads a"}
+    assert found.assets_to_compute == {"a": "its code differs from the base", "b": "it reads a", "c": "it reads a"}
     assert found.reused_assets == ("s",)
-    assert "d" not in found.project.assets
+    assert "d" not in found.spec.assets
 
 
 def test_what_the_base_does_not_have_is_computed():
     found = fork(project(source("s"), coded("a", "s"), source("t"), coded("n", "a", "t")))
-    assert found.computed_assets == {"n": "the base does not have it"}
+    assert found.assets_to_compute == {"n": "the base does not have it"}
     assert found.changed_sources == {"t": "the base does not have it"}
     assert found.reused_assets == ("a",)
 
@@ -74,21 +74,21 @@ def test_outlets_go_with_their_multi_asset():
     found = fork(
         project(source("s"), replace(multi_asset, definition=AssetDefinition("m1")), *outlets, coded("z", "x")), base
     )
-    assert set(found.computed_assets) == {"m", "x", "y", "z"}
+    assert set(found.assets_to_compute) == {"m", "x", "y", "z"}
     found = fork(project(source("s"), *made, coded("z", "x", code=1)), base)
-    assert (set(found.computed_assets), found.reused_assets) == ({"z"}, ("x",))
-    assert found.project.assets["x"].source is not None
+    assert (set(found.assets_to_compute), found.reused_assets) == ({"z"}, ("x",))
+    assert found.spec.assets["x"].source is not None
 
 
 def test_what_was_computed_in_a_branch_stays_its_own():
     branch = Story(BASE_PROJECT)
     branch.event(base_uri("b"))
-    assert fork(BASE_PROJECT, branch=branch.state).computed_assets == {"b": "the branch has computed it before"}
+    assert fork(BASE_PROJECT, branch=branch.state).assets_to_compute == {"b": "the branch has computed it before"}
 
 
 def test_a_branch_has_places_of_its_own_and_goes_by_what_it_reads():
     changed = coded("a", "s", code=1, schedule=timed("@daily"), notify=(1,))
-    found = fork(project(source("s"), changed)).project
+    found = fork(project(source("s"), changed)).spec
     own = found.assets["a"]
     assert (found.state, found.warehouse) == ("/s/branches/dev", "/w/_branches/dev")
     assert own.storage is not None

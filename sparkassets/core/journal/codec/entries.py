@@ -52,7 +52,7 @@ from sparkassets.errors import StateError
 from sparkassets.frozen import replace
 
 
-class _Form(NamedTuple):
+class _RowLayout(NamedTuple):
     """How entries of one kind are split into columns and body.
 
     Attributes:
@@ -70,50 +70,50 @@ class _Form(NamedTuple):
 
 _RECORDED = ("asset", "uri", "run", "table_id", "version", "extra")
 _SEEN = ("asset", "uri", "table_id", "version", "extra")
-_FORMS: Mapping[str, _Form] = {
-    "spec": _Form(SpecEntry, ("asset", "uri")),
-    "event": _Form(EventEntry, ("asset", "uri", "run", "id", "extra"), "parts"),
-    "observed": _Form(ObservedEntry, _SEEN, "changed"),
-    "target": _Form(TargetEntry, _SEEN, "event_partitions", holder="found"),
-    "claim": _Form(ClaimEntry, ("asset", "run"), "partitions", holder="request"),
-    "renew": _Form(RenewEntry, ()),
-    "success": _Form(SuccessEntry, _RECORDED, "partitions"),
-    "outlet": _Form(OutletEntry, _RECORDED, "partitions"),
-    "unfenced": _Form(FailureEntry, ("asset", "run"), "partitions"),
-    "failure": _Form(FailureEntry, ("asset", "run"), "partitions"),
-    "skipped": _Form(SkippedEntry, ("asset", "run"), "partitions"),
-    "resume": _Form(PauseEntry),
-    "pause": _Form(PauseEntry),
-    "mark": _Form(MarkEntry, ("asset", "uri", "extra"), "partitions"),
-    "segment": _Form(SegmentEntry),
-    "backfill": _Form(BackfillEntry, parts="partitions"),
-    "retired": _Form(RetiredEntry),
-    "late": _Form(LateEntry, parts="partitions"),
-    "wait": _Form(PersonWaitEntry),
-    "silence": _Form(SilenceEntry),
-    "digest": _Form(DigestEntry, ()),
-    "tick": _Form(TickPassedEntry),
+_ROW_LAYOUTS: Mapping[str, _RowLayout] = {
+    "spec": _RowLayout(SpecEntry, ("asset", "uri")),
+    "event": _RowLayout(EventEntry, ("asset", "uri", "run", "id", "extra"), "parts"),
+    "observed": _RowLayout(ObservedEntry, _SEEN, "changed"),
+    "target": _RowLayout(TargetEntry, _SEEN, "event_partitions", holder="found"),
+    "claim": _RowLayout(ClaimEntry, ("asset", "run"), "partitions", holder="request"),
+    "renew": _RowLayout(RenewEntry, ()),
+    "success": _RowLayout(SuccessEntry, _RECORDED, "partitions"),
+    "outlet": _RowLayout(OutletEntry, _RECORDED, "partitions"),
+    "unfenced": _RowLayout(FailureEntry, ("asset", "run"), "partitions"),
+    "failure": _RowLayout(FailureEntry, ("asset", "run"), "partitions"),
+    "skipped": _RowLayout(SkippedEntry, ("asset", "run"), "partitions"),
+    "resume": _RowLayout(PauseEntry),
+    "pause": _RowLayout(PauseEntry),
+    "mark": _RowLayout(MarkEntry, ("asset", "uri", "extra"), "partitions"),
+    "segment": _RowLayout(SegmentEntry),
+    "backfill": _RowLayout(BackfillEntry, parts="partitions"),
+    "retired": _RowLayout(RetiredEntry),
+    "late": _RowLayout(LateEntry, parts="partitions"),
+    "wait": _RowLayout(PersonWaitEntry),
+    "silence": _RowLayout(SilenceEntry),
+    "digest": _RowLayout(DigestEntry, ()),
+    "tick": _RowLayout(TickPassedEntry),
 }
-_KINDS: Mapping[type[Entry], str] = {form.entry: kind for kind, form in _FORMS.items()}
+_KINDS: Mapping[type[Entry], str] = {layout.entry: kind for kind, layout in _ROW_LAYOUTS.items()}
 
 
 def to_row(numbered: NumberedEntry) -> JournalRow:
     """The row of an entry."""
     entry = numbered.entry
     kind = _kind_of(entry)
-    form = _FORMS[kind]
+    layout = _ROW_LAYOUTS[kind]
     body = to_plain(replace(entry, spec=unbind_spec(entry.spec)) if isinstance(entry, SpecEntry) else entry)
-    holder = body[form.holder] if form.holder else body
-    columns = {name: getattr(entry, name) for name in form.columns}
+    holder = body[layout.holder] if layout.holder else body
+    columns = {name: getattr(entry, name) for name in layout.columns}
     for name in columns:
         body.pop(name, None)
         holder.pop(name, None)
     if "extra" in columns:
         columns["extra"] = encode_extra(columns["extra"])
-    if form.parts:
-        columns |= make_partition_columns(getattr(entry, form.parts))
-    if holder.pop(form.parts, ...) is not ...:  # fields with their default value are not in the body
-        body |= make_partition_body(getattr(entry, form.parts))
+    if layout.parts:
+        columns |= make_partition_columns(getattr(entry, layout.parts))
+    if holder.pop(layout.parts, ...) is not ...:  # fields with their default value are not in the body
+        body |= make_partition_body(getattr(entry, layout.parts))
     if "seconds" in body:
         body["seconds"] = round(body["seconds"], 3)
     return JournalRow(numbered.seq, numbered.at, numbered.driver, kind, body=encode_body(body), **columns)
@@ -137,17 +137,17 @@ def from_row(row: JournalRow) -> NumberedEntry:
 
 def _decode_entry(row: JournalRow, body: dict[str, Any]) -> Entry:
     """The entry of a row's kind, from its columns and its decoded body."""
-    form = _FORMS.get(row.kind)
-    if form is None:
+    layout = _ROW_LAYOUTS.get(row.kind)
+    if layout is None:
         raise ValueError(f"unknown kind {row.kind!r}")
-    columns = {name: value for name in form.columns if (value := getattr(row, name)) is not None}
+    columns = {name: value for name in layout.columns if (value := getattr(row, name)) is not None}
     if "extra" in columns:
         columns["extra"] = json.loads(columns["extra"])
-    if form.parts:
-        columns |= stored_partitions(row, body, form.parts)
-    if form.holder:
-        body[form.holder] |= columns
-    entry = from_plain(body | columns, cast("type[Any]", form.entry))
+    if layout.parts:
+        columns |= stored_partitions(row, body, layout.parts)
+    if layout.holder:
+        body[layout.holder] |= columns
+    entry = from_plain(body | columns, cast("type[Any]", layout.entry))
     return replace(entry, spec=bind_spec(entry.spec)) if isinstance(entry, SpecEntry) else cast("Entry", entry)
 
 

@@ -181,10 +181,10 @@ def _propagate_update(
     work.assets[name] = keep_removed_rows(asset, inlet_before, update.removed, computed=computed, seq=update.seq)
     changed = update.available if inlet.on_removed == "keep" else update.updated
     if changed or not update.updated:
-        mark_stale(work, name, inlet, changed or EVERYTHING, seq=update.seq, inlet_before=inlet_before)
+        make_stale(work, name, inlet, changed or EVERYTHING, seq=update.seq, inlet_before=inlet_before)
 
 
-def mark_stale(
+def make_stale(
     work: FoldWorkspace,
     name: str,
     inlet: FoldInlet,
@@ -193,7 +193,7 @@ def mark_stale(
     seq: int,
     inlet_before: FoldInlet | None = None,
 ) -> None:
-    """Marks the consumer's partitions that depend on ``changed`` inlet partitions as stale, with the cause ``seq``.
+    """Makes those partitions of a consumer stale that depend on ``changed`` inlet partitions, with the cause ``seq``.
 
     Where the mapping takes the newest partition, that includes partitions that read it ``inlet_before`` the change.
     """

@@ -164,7 +164,7 @@ def fold_success(work: FoldWorkspace, entry: SuccessEntry, numbered: NumberedEnt
     _publish_coverage_only(work, entry, numbered)
     for withdrawn in _withdrawn_partitions(asset, entry):
         datasets.withdraw_coverage(work, entry.asset, entry.uri, withdrawn)
-    segments.mark_late_segments_stale(work, before, entry)
+    segments.make_late_segments_stale(work, before, entry)
     for uri in asset.spec.named:
         cause_consumption.forget_used_events(work, uri)
     if entry.partitions.is_everything and after.failed:

@@ -141,8 +141,8 @@ def propagate_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed
             _update_partitioning(work, reader, seq, computed=False)
 
 
-def mark_relisted_stale(work: FoldWorkspace, name: str, listed: PartitionSet, seq: int) -> None:
-    """Marks computed partitions as stale that are listed again: no update reached them while they were not listed.
+def make_relisted_stale(work: FoldWorkspace, name: str, listed: PartitionSet, seq: int) -> None:
+    """Makes computed partitions stale that are listed again: no update reached them while they were not listed.
 
     Where no inlet can make them stale, they count as missing.
     """
@@ -175,8 +175,8 @@ def countable_partitions(partitioning: Partitioning, partitions: PartitionSet) -
     )
 
 
-def mark_late_segments_stale(work: FoldWorkspace, before: AssetState, entry: SuccessEntry) -> None:
-    """Marks partitions of segments that a run discovered as stale, if an inlet was updated since the run's claim.
+def make_late_segments_stale(work: FoldWorkspace, before: AssetState, entry: SuccessEntry) -> None:
+    """Makes partitions of segments that a run discovered stale, if an inlet was updated since the run's claim.
 
     Such an update could only be mapped to segments that were known then. ``before`` is the asset before the success.
     """
@@ -261,7 +261,7 @@ def _update_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed: 
         return
     _adopt_partitioning(work, work.flush_staleness(name) or asset, after, computed=computed)
     for added in _new_tuples(before, after) if not (before.has_whole and computed) else ():
-        mark_relisted_stale(
+        make_relisted_stale(
             work, name, added.known_partitions - whole_dimension_partitions(added.known_partitions), seq
         )
     work.assets[name] = drop_unknown_requests(work.assets[name])

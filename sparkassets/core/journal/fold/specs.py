@@ -115,11 +115,11 @@ def fold_spec_change(work: FoldWorkspace, entry: SpecEntry, numbered: NumberedEn
             work.add_staleness(name, inlet, asset.kept[inlet.name].stamped_partitions(), seq=numbered.seq)
     work.update_listeners(name, old)
     if old is not None and asset.coverage:
-        _mark_new_inlets_stale(work, name, old.spec, numbered.seq)
+        _make_stale_by_new_inlets(work, name, old.spec, numbered.seq)
     if old is not None:
         is_late = _is_restored_late(work, asset, old.former)
         listed = EVERYTHING if is_late else spec.partitioning.known_partitions - old.spec.partitioning.known_partitions
-        segments.mark_relisted_stale(work, name, listed, numbered.seq)
+        segments.make_relisted_stale(work, name, listed, numbered.seq)
         work.assets[name] = drop_unknown_requests(work.assets[name])
     segments.propagate_partitioning(work, name, numbered.seq)
 
@@ -262,9 +262,9 @@ def _drop_former_inlets(asset: AssetState) -> AssetState:
     )
 
 
-def _mark_new_inlets_stale(work: FoldWorkspace, name: str, former_spec: FoldSpec, seq: int) -> None:
-    """Marks partitions as stale that were computed before the asset had an inlet that it has now."""
+def _make_stale_by_new_inlets(work: FoldWorkspace, name: str, former_spec: FoldSpec, seq: int) -> None:
+    """Makes partitions stale that were computed before the asset had an inlet that it has now."""
     for inlet in work.assets[name].spec.inlets:
         if former_spec.inlet(inlet.name) is None and work.newest_seq(inlet.uri):
             present = work.dataset(inlet.uri).coverage
-            datasets.mark_stale(work, name, inlet, present or EVERYTHING, seq=seq)
+            datasets.make_stale(work, name, inlet, present or EVERYTHING, seq=seq)

@@ -6,7 +6,7 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.batch.run_reasons import redo_reasons, stale_causes, trigger_reasons
 from sparkassets.core.planner.due.condition_causes import ConditionUsage
-from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, RunCandidate
+from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, DueRun
 from sparkassets.core.planner.due.due_ticks import MOST_RUNS
 from sparkassets.core.planner.due.pending_partitions import PendingPartitions
 from sparkassets.core.planner.due.withheld_partitions import describe_retry
@@ -53,7 +53,7 @@ def plan_instances(case: DecisionInput, progress: DecisionProgress, pending: Pen
     )
     runs = [
         _build_instance_run(
-            case, pending, _candidate_of_partition(progress, partition), partition, slot, leaves_many=leaves_many
+            case, pending, _due_run_of_partition(progress, partition), partition, slot, leaves_many=leaves_many
         )
         for partition, slot in planned
     ]
@@ -88,20 +88,20 @@ def assign_slots(
     return planned, waiting
 
 
-def _candidate_of_partition(progress: DecisionProgress, partition: PartitionSet) -> RunCandidate:
-    """The candidate run that contains ``partition``, with the timetable's tick that this partition answers.
+def _due_run_of_partition(progress: DecisionProgress, partition: PartitionSet) -> DueRun:
+    """The due run that contains ``partition``, with the timetable's tick that this partition answers.
 
-    A candidate can stand for several ticks; then the run of one partition uses up only its own tick.
+    A due_run can stand for several ticks; then the run of one partition uses up only its own tick.
     """
-    candidate = next(each for each in progress.candidates if each.partitions.overlaps(partition))
-    tick = next((tick for tick, parts in candidate.rounds if parts.overlaps(partition)), None)
-    if tick is None or TIMETABLE not in candidate.uses.consumption.ticks:
-        return candidate
-    consumption = replace(candidate.uses.consumption, ticks={TIMETABLE: tick.run_after})
+    due_run = next(each for each in progress.due_runs if each.partitions.overlaps(partition))
+    tick = next((tick for tick, parts in due_run.rounds if parts.overlaps(partition)), None)
+    if tick is None or TIMETABLE not in due_run.uses.consumption.ticks:
+        return due_run
+    consumption = replace(due_run.uses.consumption, ticks={TIMETABLE: tick.run_after})
     return replace(
-        candidate,
+        due_run,
         schedule_date=tick.run_after,
-        uses=replace(candidate.uses, consumption=consumption),
+        uses=replace(due_run.uses, consumption=consumption),
         tick=tick,
         interval=tick.interval,
         cursor=tick.cursor,
@@ -111,7 +111,7 @@ def _candidate_of_partition(progress: DecisionProgress, partition: PartitionSet)
 def _build_instance_run(
     case: DecisionInput,
     pending: PendingPartitions,
-    candidate: RunCandidate,
+    due_run: DueRun,
     partition: PartitionSet,
     slot: int,
     *,
@@ -123,28 +123,28 @@ def _build_instance_run(
     rollback.
     """
     context, asset, state = case.context, case.asset, case.state
-    uses = candidate.uses if partition & candidate.asked_partitions else ConditionUsage()
+    uses = due_run.uses if partition & due_run.asked_partitions else ConditionUsage()
     events = context.answered_events(
         asset, state, {uri: partition & uses.partitions.get(uri, NOTHING) for uri in uses.leaf_names}
     )
     chain = state.chains.get(slot, ())
-    is_recovery = bool(chain) and not partition & (pending.due_partitions | candidate.triggered_partitions)
+    is_recovery = bool(chain) and not partition & (pending.due_partitions | due_run.triggered_partitions)
     restores = chain[-1].entry.request.restores if is_recovery and chain[-1].entry.partitions == partition else ""
     request = RunRequest(
         asset=asset.name,
-        kind=chain[-1].entry.kind if is_recovery else candidate.kind,
+        kind=chain[-1].entry.kind if is_recovery else due_run.kind,
         partitions=partition,
-        schedule_date=candidate.schedule_date,
+        schedule_date=due_run.schedule_date,
         reason=", ".join(
             filter(
                 None,
-                [describe_takeover(chain), _instance_reason(case, pending, candidate, partition), *candidate.notes],
+                [describe_takeover(chain), _instance_reason(case, pending, due_run, partition), *due_run.notes],
             )
         ),
-        interval=asset.partitioning.interval(partition) or candidate.interval or context.interval_of_events(events),
-        cursor=candidate.cursor,
-        pins={} if restores else {**context.pins(asset, state, partition), **candidate.pins},
-        consumption=_instance_consumption(pending, candidate, uses, partition, leaves_many=leaves_many),
+        interval=asset.partitioning.interval(partition) or due_run.interval or context.interval_of_events(events),
+        cursor=due_run.cursor,
+        pins={} if restores else {**context.pins(asset, state, partition), **due_run.pins},
+        consumption=_instance_consumption(pending, due_run, uses, partition, leaves_many=leaves_many),
         slot=slot,
         restores=restores,
         accepted=pending.withheld.accepted & partition,
@@ -154,7 +154,7 @@ def _build_instance_run(
 
 def _instance_consumption(
     pending: PendingPartitions,
-    candidate: RunCandidate,
+    due_run: DueRun,
     uses: ConditionUsage,
     partition: PartitionSet,
     *,
@@ -167,16 +167,14 @@ def _instance_consumption(
     """
     if leaves_many:
         return replace(uses.consumption, remaining=dict.fromkeys(uses.partitions, EVERYTHING - partition))
-    due = candidate.asked_partitions if candidate.tick is not None else pending.due_partitions | pending.later
+    due = due_run.asked_partitions if due_run.tick is not None else pending.due_partitions | pending.later
     answering = partition & due
     remaining = {key: (due - partition) | (answering - answered) for key, answered in uses.partitions.items()}
     remaining |= {key: due - partition for key in uses.consumption.ticks if key not in remaining}
     return replace(uses.consumption, remaining={key: parts for key, parts in remaining.items() if parts})
 
 
-def _instance_reason(
-    case: DecisionInput, pending: PendingPartitions, candidate: RunCandidate, partition: PartitionSet
-) -> str:
+def _instance_reason(case: DecisionInput, pending: PendingPartitions, due_run: DueRun, partition: PartitionSet) -> str:
     """The sentence why one partition runs: missing, stale, requested, accepted, or due by its trigger alone."""
     causes = stale_causes(pending, partition)
     state_text = (
@@ -184,7 +182,7 @@ def _instance_reason(
     )
     failed_text = "failed before" if case.state.failed_partitions.overlaps(partition) else ""
     redo_texts = [text for text, _ in redo_reasons(case.asset, case.state, partition)]
-    request_text = "backfill of 1 partition" if candidate.kind == "backfill" else ""
+    request_text = "backfill of 1 partition" if due_run.kind == "backfill" else ""
     reason = ", ".join(
         filter(
             None,
@@ -197,9 +195,9 @@ def _instance_reason(
             ],
         )
     )
-    if not reason and partition & candidate.triggered_partitions:
+    if not reason and partition & due_run.triggered_partitions:
         reason = trigger_reasons(case.asset)
-    ticked_at = candidate.tick.run_after if candidate.tick is not None else None
+    ticked_at = due_run.tick.run_after if due_run.tick is not None else None
     return (
         f"{case.asset.schedule.text} at {case.context.format_instant(ticked_at)}: {reason}"
         if ticked_at is not None

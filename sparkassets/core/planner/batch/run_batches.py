@@ -13,7 +13,7 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.batch.instance_runs import plan_instances
 from sparkassets.core.planner.batch.run_reasons import redo_reasons, stale_causes, trigger_reasons
 from sparkassets.core.planner.due.condition_causes import ConditionUsage
-from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, RunCandidate
+from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, DueRun
 from sparkassets.core.planner.due.due_ticks import DueTick
 from sparkassets.core.planner.due.pending_partitions import PendingPartitions, choose_next_partitions
 from sparkassets.core.planner.due.withheld_partitions import describe_retry
@@ -79,13 +79,13 @@ def partitions_before_gaps(asset: AssetSpec, state: AssetState, gaps: PartitionS
     return (lookback & asset.partitioning.inside(state.coverage)) - state.skipped_partitions
 
 
-def batch_candidates(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
-    """Step that makes runs of the candidates, in order, and says what is left for later runs."""
+def batch_due_runs(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
+    """Step that makes runs of the due runs, in order, and says what is left for later runs."""
     if case.pending is not None and allows_parallel_runs(case.asset):
         return plan_instances(case, progress, case.pending)
     if case.pending is not None:
         return _batch_partitions(case, progress, case.pending)
-    runs = tuple(_build_unpartitioned_run(case, each) for each in progress.candidates)
+    runs = tuple(_build_unpartitioned_run(case, each) for each in progress.due_runs)
     return replace(progress, runs=runs, expected=EVERYTHING if runs else progress.expected)
 
 
@@ -97,29 +97,29 @@ def partition_limit(asset: AssetSpec) -> int:
 
 
 def _batch_partitions(case: DecisionInput, progress: DecisionProgress, pending: PendingPartitions) -> DecisionProgress:
-    """The batches of a partitioned asset whose runs go one at a time: one run for each candidate.
+    """The batches of a partitioned asset whose runs go one at a time: one run for each due run.
 
     A tick stays open, so the run leaves the cursor where it is, while partitions of the tick's interval are left over.
     """
     name, waiting = case.asset.name, list(progress.waiting)
     runs: list[PlannedRun] = []
     planned, expected = NOTHING, progress.expected | progress.partitions
-    for candidate in progress.candidates:
-        batch = _cut_batch(case, candidate, unready=progress.unready, pending=pending)
+    for due_run in progress.due_runs:
+        batch = _cut_batch(case, due_run, unready=progress.unready, pending=pending)
         if batch.rest:
             reason = f"left for the next run: more than max_partitions_per_run ({partition_limit(case.asset)})"
             waiting.append(Waiting(name, reason, None, batch.rest))
         if batch.separate:
             waiting.append(Waiting(name, _explain_separate_runs(pending, batch.separate), None, batch.separate))
-        run, left_over = _build_run(case, pending, candidate, batch), batch.rest | batch.separate
+        run, left_over = _build_run(case, pending, due_run, batch), batch.rest | batch.separate
         planned, expected = planned | batch.partitions, expected | batch.partitions | left_over
         waiting_partitions = (progress.due | progress.unready) - planned
         is_last = (
-            candidate is progress.candidates[-1]
+            due_run is progress.due_runs[-1]
             and not left_over
-            and not _keeps_tick_open(candidate.tick, waiting_partitions)
+            and not _keeps_tick_open(due_run.tick, waiting_partitions)
         )
-        if not is_last and candidate.cursor is not None:
+        if not is_last and due_run.cursor is not None:
             run = replace(run, request=replace(run.request, cursor=None))
         runs.append(run)
     return replace(progress, runs=tuple(runs), waiting=tuple(waiting), expected=expected)
@@ -160,25 +160,23 @@ def _limit_partitions(asset: AssetSpec, partitions: PartitionSet, *, newest_firs
     return asset.partitioning.oldest(partitions, partition_limit(asset))
 
 
-def _cut_batch(
-    case: DecisionInput, candidate: RunCandidate, *, unready: PartitionSet, pending: PendingPartitions
-) -> _BatchCut:
-    """Cuts the partitions of the next run from the candidate, with the lookback of the gaps that it fills.
+def _cut_batch(case: DecisionInput, due_run: DueRun, *, unready: PartitionSet, pending: PendingPartitions) -> _BatchCut:
+    """Cuts the partitions of the next run from the due run, with the lookback of the gaps that it fills.
 
     Lookback partitions that failed or are withheld are not computed again now; they are owed to a later run.
     """
-    chosen = choose_next_partitions(case.asset.partitioning, candidate.partitions, pending.suspects)
+    chosen = choose_next_partitions(case.asset.partitioning, due_run.partitions, pending.suspects)
     lookback = NO_LOOKBACK  # a backfill computes what it names
-    if candidate.kind == "scheduled":
+    if due_run.kind == "scheduled":
         lookback = plan_lookback(case.context, case.asset, case.state, chosen.partitions, unready=unready)
     not_now = PartitionSet.union(
         [pending.failed, pending.withheld.resting, *(each.partitions for each in pending.suspects)]
     )
     computable = chosen.partitions | (lookback.partitions - not_now)
     partitions = (
-        _limit_partitions(case.asset, computable, newest_first=candidate.newest_first) if computable else computable
+        _limit_partitions(case.asset, computable, newest_first=due_run.newest_first) if computable else computable
     )
-    rest, separate = computable - partitions, candidate.partitions - chosen.partitions
+    rest, separate = computable - partitions, due_run.partitions - chosen.partitions
     return _BatchCut(partitions, rest, separate, lookback.partitions - partitions, lookback.gaps, chosen.note)
 
 
@@ -188,32 +186,30 @@ def _explain_separate_runs(pending: PendingPartitions, partitions: PartitionSet)
     return f"left for a separate run, because it failed before: {error}"
 
 
-def _build_run(
-    case: DecisionInput, pending: PendingPartitions, candidate: RunCandidate, batch: _BatchCut
-) -> PlannedRun:
+def _build_run(case: DecisionInput, pending: PendingPartitions, due_run: DueRun, batch: _BatchCut) -> PlannedRun:
     """The run of one batch; it takes over an unfinished run of the asset.
 
     If none of its partitions is due by itself, it keeps the kind of the run that it takes over.
     """
     context, asset, state, partitions = case.context, case.asset, case.state, batch.partitions
-    uses = candidate.uses if partitions & candidate.asked_partitions else ConditionUsage()
+    uses = due_run.uses if partitions & due_run.asked_partitions else ConditionUsage()
     events = context.answered_events(
         asset, state, {uri: partitions & uses.partitions.get(uri, NOTHING) for uri in uses.leaf_names}
     )
-    reasons = [*filter(None, [_batch_reason(case, pending, candidate, partitions), batch.note]), *candidate.notes]
+    reasons = [*filter(None, [_batch_reason(case, pending, due_run, partitions), batch.note]), *due_run.notes]
     request = RunRequest(
         asset=asset.name,
         kind=state.chain[-1].entry.kind
-        if state.chain and not partitions & _due_partitions(pending, candidate)
-        else candidate.kind,
+        if state.chain and not partitions & _due_partitions(pending, due_run)
+        else due_run.kind,
         partitions=partitions,
-        schedule_date=candidate.schedule_date,
+        schedule_date=due_run.schedule_date,
         reason=", ".join(reasons),
-        interval=candidate.interval
-        if candidate.tick
+        interval=due_run.interval
+        if due_run.tick
         else context.interval_of_events(events) or asset.partitioning.interval(partitions),
-        cursor=candidate.cursor,
-        pins={**context.pins(asset, state, partitions), **candidate.pins},
+        cursor=due_run.cursor,
+        pins={**context.pins(asset, state, partitions), **due_run.pins},
         consumption=_batch_consumption(pending, uses, partitions),
         owes=batch.owes,
         gaps=batch.gaps,
@@ -222,9 +218,9 @@ def _build_run(
     return PlannedRun.from_request(request, asset=asset, state=state, events=events)
 
 
-def _due_partitions(pending: PendingPartitions, candidate: RunCandidate) -> PartitionSet:
+def _due_partitions(pending: PendingPartitions, due_run: DueRun) -> PartitionSet:
     """Partitions that are missing, stale, or due by the trigger alone."""
-    return pending.due_partitions | candidate.triggered_partitions
+    return pending.due_partitions | due_run.triggered_partitions
 
 
 def _batch_consumption(pending: PendingPartitions, uses: ConditionUsage, partitions: PartitionSet) -> RunConsumption:
@@ -238,9 +234,7 @@ def _batch_consumption(pending: PendingPartitions, uses: ConditionUsage, partiti
     return replace(uses.consumption, remaining={key: ranges for key, ranges in remaining.items() if ranges})
 
 
-def _batch_reason(
-    case: DecisionInput, pending: PendingPartitions, candidate: RunCandidate, partitions: PartitionSet
-) -> str:
+def _batch_reason(case: DecisionInput, pending: PendingPartitions, due_run: DueRun, partitions: PartitionSet) -> str:
     """The sentence why a batch runs: how many of its partitions are missing, stale, requested, retried and so on."""
     clauses, count = [*filter(None, [describe_takeover(case.state.chain)])], case.asset.partitioning.count
     if missing := count(partitions & pending.missing):
@@ -248,47 +242,45 @@ def _batch_reason(
     if changed := partitions & pending.changed_partitions:
         clauses.append(f"{count(changed)} stale: {listing(stale_causes(pending, partitions))} changed")
     clauses += [f"{count(other)} {text}" for text, other in redo_reasons(case.asset, case.state, partitions)]
-    if triggered := count(partitions & candidate.triggered_partitions):
+    if triggered := count(partitions & due_run.triggered_partitions):
         clauses.append(f"{triggered} {trigger_reasons(case.asset)}")
-    if (other := count(partitions - _due_partitions(pending, candidate))) and not case.state.chain:
+    if (other := count(partitions - _due_partitions(pending, due_run))) and not case.state.chain:
         clauses.append(
-            f"{other} by lookback" if candidate.kind == "scheduled" else f"backfill of {plural(other, 'partition')}"
+            f"{other} by lookback" if due_run.kind == "scheduled" else f"backfill of {plural(other, 'partition')}"
         )
     if failed := count(case.state.failed_partitions & partitions):  # zero after a change of the partitioning
         clauses.append(f"{failed} failed before")
     clauses += describe_retry(case.asset, pending.withheld, partitions)
-    tick = candidate.tick
+    tick = due_run.tick
     schedule = f"{case.asset.schedule.text} at {case.context.format_instant(tick.run_after)}: " if tick else ""
     return schedule + ", ".join(clauses)
 
 
-def _build_unpartitioned_run(case: DecisionInput, candidate: RunCandidate) -> PlannedRun:
-    """The run of a candidate without partitions.
+def _build_unpartitioned_run(case: DecisionInput, due_run: DueRun) -> PlannedRun:
+    """The run of a due run without partitions.
 
     If it takes over an unfinished rollback, it restores the same iteration and reads nothing.
     """
     context, asset, state = case.context, case.asset, case.state
-    answered_seqs = {ref.seq for ref in candidate.events}
-    reasons = [*filter(None, [describe_takeover(state.chain), candidate.reason, *candidate.notes])]
+    answered_seqs = {ref.seq for ref in due_run.events}
+    reasons = [*filter(None, [describe_takeover(state.chain), due_run.reason, *due_run.notes])]
     if any(answered_seqs.issuperset(item.events) for item in state.failed):
         reasons.append("failed before")
-    restores = state.chain[-1].entry.request.restores if candidate.is_recovery else ""
+    restores = state.chain[-1].entry.request.restores if due_run.is_recovery else ""
     request = RunRequest(
         asset=asset.name,
-        kind=state.chain[-1].entry.kind if candidate.is_recovery else "scheduled",
+        kind=state.chain[-1].entry.kind if due_run.is_recovery else "scheduled",
         partitions=EVERYTHING,
-        schedule_date=candidate.schedule_date,
+        schedule_date=due_run.schedule_date,
         reason=", ".join(reasons),
-        interval=candidate.interval,
-        cursor=candidate.cursor,
-        pins={}
-        if restores
-        else {**context.pins(asset, state, EVERYTHING, again=candidate.rereads_all), **candidate.pins},
-        rebuilds=candidate.rebuilds,
-        consumption=candidate.uses.consumption,
+        interval=due_run.interval,
+        cursor=due_run.cursor,
+        pins={} if restores else {**context.pins(asset, state, EVERYTHING, again=due_run.rereads_all), **due_run.pins},
+        rebuilds=due_run.rebuilds,
+        consumption=due_run.uses.consumption,
         restores=restores,
-        accepted=candidate.accepted,
+        accepted=due_run.accepted,
         apart=isinstance(asset.strategy, EveryInstance),
-        again=candidate.retried_record,
+        again=due_run.retried_record,
     )
-    return PlannedRun.from_request(request, asset=asset, state=state, events=candidate.events)
+    return PlannedRun.from_request(request, asset=asset, state=state, events=due_run.events)

@@ -1,4 +1,4 @@
-"""The values that the steps of a decision pass on: candidate runs, removed partitions and the reasons.
+"""The values that the steps of a decision pass on: due runs, removed partitions and the reasons.
 
 Each step is a function of the input and of the progress so far; it returns the progress without what cannot run now.
 An asset without partitions is handled like one with a single partition, which is everything.
@@ -36,8 +36,8 @@ class DecisionInput:
 
 
 @frozen
-class RunCandidate:
-    """A run that the decision may plan; each step narrows it or removes it.
+class DueRun:
+    """A run that is due; each step of the decision narrows it or removes it, and what is left is planned.
 
     Attributes:
         partitions: The partitions that it would compute.
@@ -93,20 +93,20 @@ class RunCandidate:
 
 @frozen
 class DecisionProgress:
-    """How far a decision has come: the candidates that are left, and the reasons for what was removed.
+    """How far a decision has come: the due runs that are left, and the reasons for what was removed.
 
     Attributes:
-        candidates: Candidate runs in order; at least one for a partitioned asset, even without partitions to compute.
+        due_runs: Due runs in order; at least one for a partitioned asset, even without partitions to compute.
         due: All partitions that the schedule asked for.
         unready: Partitions that lookback must not compute either because their input is coming or failed.
         waiting: Why the rest does not run.
         awaited: The reasons among ``waiting`` of what comes after a run of an inlet in this invocation.
         expected, blockers: As in `AssetDecision`.
-        runs: The runs made of the candidates.
+        runs: The runs made of the due_runs.
         later: Partitions whose own interval is not over and whose inputs are still coming or blocked.
     """
 
-    candidates: tuple[RunCandidate, ...] = ()
+    due_runs: tuple[DueRun, ...] = ()
     due: PartitionSet = NOTHING
     unready: PartitionSet = NOTHING
     waiting: tuple[Waiting, ...] = ()
@@ -118,28 +118,26 @@ class DecisionProgress:
 
     @property
     def partitions(self) -> PartitionSet:
-        """All partitions that the candidates would compute."""
-        return PartitionSet.union([each.partitions for each in self.candidates])
+        """All partitions that the due runs would compute."""
+        return PartitionSet.union([each.partitions for each in self.due_runs])
 
     def without_partitions(self, partitions: PartitionSet, *waiting: Waiting) -> DecisionProgress:
         """The progress without these partitions, with the reasons why they are not computed now."""
-        candidates = self.candidates
+        due_runs = self.due_runs
         if partitions:
-            candidates = tuple(
-                replace(candidate, partitions=candidate.partitions - partitions) for candidate in candidates
-            )
-        return replace(self, candidates=candidates, waiting=(*self.waiting, *waiting))
+            due_runs = tuple(replace(due_run, partitions=due_run.partitions - partitions) for due_run in due_runs)
+        return replace(self, due_runs=due_runs, waiting=(*self.waiting, *waiting))
 
     def with_waiting(self, waiting: tuple[Waiting, ...]) -> DecisionProgress:
         """The progress with its waiting reasons replaced by these."""
         return replace(self, waiting=waiting)
 
     def with_notes(self, notes: tuple[str, ...]) -> DecisionProgress:
-        """The progress with these notes added to every candidate."""
+        """The progress with these notes added to every due run."""
         if not notes:
             return self
-        candidates = tuple(replace(candidate, notes=(*candidate.notes, *notes)) for candidate in self.candidates)
-        return replace(self, candidates=candidates)
+        due_runs = tuple(replace(due_run, notes=(*due_run.notes, *notes)) for due_run in self.due_runs)
+        return replace(self, due_runs=due_runs)
 
 
 DecisionStep = Callable[[DecisionInput, DecisionProgress], DecisionProgress]

@@ -14,7 +14,7 @@ from sparkassets.core.planner.due.condition_causes import (
     consume_everything,
     find_passed_ticks,
 )
-from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, RunCandidate
+from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, DueRun
 from sparkassets.core.planner.due.due_ticks import DueTick, before_tick, find_due_ticks, instance_tick, tick_at
 from sparkassets.core.planner.due.pending_partitions import (
     PendingPartitions,
@@ -62,7 +62,7 @@ class _ScheduledPartitions:
 
 
 def find_due_partitions(case: DecisionInput, pending: PendingPartitions) -> DecisionProgress:
-    """Returns one candidate with all partitions that may run now, whatever made them due.
+    """Returns one due run with all partitions that may run now, whatever made them due.
 
     They come from the schedule, an unfinished run, unfinished lookback, a person's mark (missing or accept), or a run
     that discovered segments. Partitions that a running sibling computes are left out, and so are segments that a run of
@@ -77,7 +77,7 @@ def find_due_partitions(case: DecisionInput, pending: PendingPartitions) -> Deci
     added_in_turn = _additions_in_turn(context, asset, state, pending) & due
     due = due - busy_partitions(context, asset, state) - added_in_turn
     tick = scheduled.tick
-    candidate = RunCandidate(
+    due_run = DueRun(
         due,
         tick.run_after if tick else context.now,
         scheduled.uses,
@@ -90,7 +90,7 @@ def find_due_partitions(case: DecisionInput, pending: PendingPartitions) -> Deci
         cursor=tick.cursor if tick else None,
     )
     in_turn_waits = (Waiting(asset.name, _ADDED_IN_TURN, None, added_in_turn),) if added_in_turn else ()
-    return DecisionProgress((candidate,), due, waiting=(*scheduled.waiting, *in_turn_waits))
+    return DecisionProgress((due_run,), due, waiting=(*scheduled.waiting, *in_turn_waits))
 
 
 def find_triggered_partitions(

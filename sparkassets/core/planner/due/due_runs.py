@@ -14,7 +14,7 @@ from sparkassets.core.planner.due.condition_causes import (
     consume_everything,
     find_causes,
 )
-from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, RunCandidate
+from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, DueRun
 from sparkassets.core.planner.due.due_ticks import MOST_RUNS, DueTick, find_due_ticks
 from sparkassets.core.planner.due.instance_marks import explain_marked_instances
 from sparkassets.core.planner.due.outdated_code import outdated_partitions
@@ -75,15 +75,15 @@ def _unscheduled_runs(
         and outdated_partitions(case.asset, case.state)
         and not case.state.chain
     ):
-        return DecisionProgress((_build_code_change_candidate(case),), EVERYTHING).with_notes(redo_texts)
+        return DecisionProgress((_build_code_change_run(case),), EVERYTHING).with_notes(redo_texts)
     if redo_texts:
         now = case.context.now
         return DecisionProgress(
-            (RunCandidate(EVERYTHING, now, ConditionUsage(), reason=redo_texts[0], due_since=now, rereads_all=True),),
+            (DueRun(EVERYTHING, now, ConditionUsage(), reason=redo_texts[0], due_since=now, rereads_all=True),),
             EVERYTHING,
         )
     if case.state.chain and not _retry_settles_claim(case, withheld):
-        return DecisionProgress((_build_recovery_candidate(case),), EVERYTHING)
+        return DecisionProgress((_build_recovery_run(case),), EVERYTHING)
     return _decide_without_due_runs(case, idle_reason, withheld)
 
 
@@ -109,9 +109,7 @@ def _add_instance_retries(
     if not any(each.apart for each in case.state.withheld):
         return progress
     withheld_reasons = explain_withheld(case.context, case.asset, case.state)
-    return replace(
-        progress, candidates=(*progress.candidates, *_build_retries(case, withheld)), waiting=withheld_reasons
-    )
+    return replace(progress, due_runs=(*progress.due_runs, *_build_retries(case, withheld)), waiting=withheld_reasons)
 
 
 def _retry_settles_claim(case: DecisionInput, withheld: WithheldStatus) -> bool:
@@ -131,7 +129,7 @@ def _decide_without_due_runs(case: DecisionInput, idle_reason: Waiting, withheld
     return DecisionProgress(waiting=(_extend_idle_reason(case, idle_reason),))
 
 
-def _build_retries(case: DecisionInput, withheld: WithheldStatus) -> tuple[RunCandidate, ...]:
+def _build_retries(case: DecisionInput, withheld: WithheldStatus) -> tuple[DueRun, ...]:
     """Retries of withheld runs, without the instances whose own run failed in this invocation."""
     failed = [item for item in case.state.failed if item.invocation == case.context.invocation]
     failed_events = [set(item.events) for item in failed if item.events]
@@ -142,7 +140,7 @@ def _build_retries(case: DecisionInput, withheld: WithheldStatus) -> tuple[RunCa
     )
 
 
-def _build_retry(case: DecisionInput, record: WithheldPartitions, standing: WithheldStanding) -> RunCandidate:
+def _build_retry(case: DecisionInput, record: WithheldPartitions, standing: WithheldStanding) -> DueRun:
     """Retry of a withheld run that a person accepted, or whose inputs, rules or code changed since.
 
     It uses up no events or ticks, because the withheld run did. An accepted one reads the same pins as when it was
@@ -152,7 +150,7 @@ def _build_retry(case: DecisionInput, record: WithheldPartitions, standing: With
     accept_reasons = [record.said, *(mark.text for mark in case.state.marks if mark.kind == "accept")]
     rejudged = standing == "rejudged"
     reason = "withheld before its rules or code changed" if rejudged else "withheld before its inputs were updated"
-    return RunCandidate(
+    return DueRun(
         EVERYTHING,
         now,
         ConditionUsage(),
@@ -166,24 +164,24 @@ def _build_retry(case: DecisionInput, record: WithheldPartitions, standing: With
     )
 
 
-def _with_earlier_withheld(case: DecisionInput, candidate: RunCandidate) -> RunCandidate:
-    """The candidate, extended by the interval and events of the withheld run before it; only under ``latest_only``.
+def _with_earlier_withheld(case: DecisionInput, due_run: DueRun) -> DueRun:
+    """The due run, extended by the interval and events of the withheld run before it; only under ``latest_only``.
 
     The watermark did not move for the withheld run, so this run reads its rows again.
     """
     records = [each for each in case.state.withheld if not each.apart]
     if not records or not isinstance(case.asset.strategy, LatestOnly):
-        return candidate
+        return due_run
     earlier = records[-1]
-    events = {ref.seq: ref for ref in (*case.context.events_by_number(case.state, earlier.events), *candidate.events)}
-    interval, note = candidate.interval, f"with the input of {earlier.run}, which was withheld"
+    events = {ref.seq: ref for ref in (*case.context.events_by_number(case.state, earlier.events), *due_run.events)}
+    interval, note = due_run.interval, f"with the input of {earlier.run}, which was withheld"
     if interval is not None and earlier.interval is not None:
         interval = min(earlier.interval[0], interval[0]), max(earlier.interval[1], interval[1])
     return replace(
-        candidate,
+        due_run,
         interval=interval or earlier.interval,
         events=tuple(events[seq] for seq in sorted(events)),
-        notes=(*candidate.notes, note),
+        notes=(*due_run.notes, note),
     )
 
 
@@ -195,7 +193,7 @@ def _extend_idle_reason(case: DecisionInput, idle_reason: Waiting) -> Waiting:
     return replace(idle_reason, reason="; ".join([idle_reason.reason, *reasons])) if reasons else idle_reason
 
 
-def _find_scheduled_runs(case: DecisionInput) -> tuple[RunCandidate, ...] | Waiting:
+def _find_scheduled_runs(case: DecisionInput) -> tuple[DueRun, ...] | Waiting:
     """The runs that the schedule asks for, or the reason why it asks for none.
 
     One for each due tick, one for a condition that holds, or one for each event under ``every_instance``.
@@ -207,7 +205,7 @@ def _find_scheduled_runs(case: DecisionInput) -> tuple[RunCandidate, ...] | Wait
         return (
             ticks
             if isinstance(ticks, Waiting)
-            else tuple(_with_earlier_withheld(case, _build_tick_candidate(case, tick)) for tick in ticks)
+            else tuple(_with_earlier_withheld(case, _build_tick_run(case, tick)) for tick in ticks)
         )
     if schedule.condition is None:
         return Waiting(asset.name, "manual: runs only by `sparkassets backfill`", quiet=True)
@@ -215,8 +213,8 @@ def _find_scheduled_runs(case: DecisionInput) -> tuple[RunCandidate, ...] | Wait
     if not causes.holds:
         return _explain_unmet_condition(context, asset, schedule.condition, state, causes)
     if isinstance(asset.strategy, EveryInstance):
-        return _build_event_candidates(case, causes)
-    return (_with_earlier_withheld(case, _build_condition_candidate(context, causes)),)
+        return _build_event_runs(case, causes)
+    return (_with_earlier_withheld(case, _build_condition_run(context, causes)),)
 
 
 def _redo_mark_texts(case: DecisionInput) -> tuple[str, ...]:
@@ -230,14 +228,14 @@ def _redo_mark_texts(case: DecisionInput) -> tuple[str, ...]:
     return tuple(mark.text for mark in case.state.marks if mark.kind == "missing")
 
 
-def _build_tick_candidate(case: DecisionInput, tick: DueTick) -> RunCandidate:
+def _build_tick_run(case: DecisionInput, tick: DueTick) -> DueRun:
     """The run of a tick; it uses up all updates since the last run, although they did not trigger it."""
     context, schedule = case.context, case.asset.schedule
     reason = f"{schedule.text} at {context.format_instant(tick.run_after)}" + (f"; {tick.note}" if tick.note else "")
     at = tick.run_after
     # These timetables tick "now" whenever they are asked, so their tick is no new cause after a failure.
     ticks_now = isinstance(schedule.timetable, ContinuousTimetable | OnceTimetable)
-    return RunCandidate(
+    return DueRun(
         EVERYTHING,
         at,
         ConditionUsage({}, consume_everything(context, case.state)),
@@ -249,7 +247,7 @@ def _build_tick_candidate(case: DecisionInput, tick: DueTick) -> RunCandidate:
     )
 
 
-def _build_event_candidates(case: DecisionInput, causes: ConditionCauses) -> tuple[RunCandidate, ...]:
+def _build_event_runs(case: DecisionInput, causes: ConditionCauses) -> tuple[DueRun, ...]:
     """Runs for each event under ``every_instance``, at most `MOST_RUNS`; the reason of the last says if more follow.
 
     Events whose own run failed in this invocation are left for the next one, and stay unused.
@@ -261,7 +259,7 @@ def _build_event_candidates(case: DecisionInput, causes: ConditionCauses) -> tup
     )
     failing = set[int]().union(*failed_events)
     due = [
-        _build_condition_candidate(case.context, part.without_events(tuple(sorted(failing - events))))
+        _build_condition_run(case.context, part.without_events(tuple(sorted(failing - events))))
         for part, events in islice(parts, MOST_RUNS + 1)
     ]
     if len(due) > MOST_RUNS:
@@ -269,9 +267,9 @@ def _build_event_candidates(case: DecisionInput, causes: ConditionCauses) -> tup
     return tuple(due)
 
 
-def _build_condition_candidate(context: PlanningContext, causes: ConditionCauses) -> RunCandidate:
+def _build_condition_run(context: PlanningContext, causes: ConditionCauses) -> DueRun:
     """The run of a condition that holds, or of one event of it."""
-    return RunCandidate(
+    return DueRun(
         EVERYTHING,
         causes.run_after if causes.run_after is not None else context.now,
         causes.uses,
@@ -309,13 +307,13 @@ def _describe_up_to_date(state: AssetState, unmet_text: str) -> str:
     return f"up to date since {state.last.run}" if state.last is not None else "up to date"
 
 
-def _build_code_change_candidate(case: DecisionInput) -> RunCandidate:
+def _build_code_change_run(case: DecisionInput) -> DueRun:
     """A run because the code changed; it uses up no events or ticks of the condition."""
     now = case.context.now
-    return RunCandidate(EVERYTHING, now, ConditionUsage(), reason="its code changed", due_since=now, rereads_all=True)
+    return DueRun(EVERYTHING, now, ConditionUsage(), reason="its code changed", due_since=now, rereads_all=True)
 
 
-def _build_recovery_candidate(case: DecisionInput) -> RunCandidate:
+def _build_recovery_run(case: DecisionInput) -> DueRun:
     """A run that is due only because an older run never ended; it stands for the same interval, cursor and events.
 
     If the older run did not commit, this one computes the same again.
@@ -324,7 +322,7 @@ def _build_recovery_candidate(case: DecisionInput) -> RunCandidate:
     claimed_seqs = set(request.events)
     # Of all datasets: the condition may have changed and no longer name those that triggered the unfinished run.
     unused = case.context.unused_events(state, {*state.spec.listens, *state.parted})
-    return RunCandidate(
+    return DueRun(
         EVERYTHING,
         request.schedule_date,
         ConditionUsage({}, request.consumption),

@@ -241,11 +241,11 @@ def find_pending(context: PlanningContext, asset: AssetSpec, state: AssetState) 
     all_wanted = find_wanted(context, asset, state, bounds)
     partitions, later = all_wanted.partitions & finished, all_wanted.partitions - finished
     present, withheld = partitioning.inside(state.coverage), find_withheld(context, asset, state)
-    missing, stale_candidates = partitions - present, present & bounds
+    missing, possibly_stale = partitions - present, present & bounds
     if state.withheld:
-        missing, stale_candidates = missing - withheld.resting, stale_candidates - withheld.resting
-    stale = _stale_by_inlet(asset, state, stale_candidates)
-    outdated = outdated_partitions(asset, state) & stale_candidates
+        missing, possibly_stale = missing - withheld.resting, possibly_stale - withheld.resting
+    stale = _stale_by_inlet(asset, state, possibly_stale)
+    outdated = outdated_partitions(asset, state) & possibly_stale
     suspects = _find_suspects(context, asset, state)
     tried_suspects = tuple(each for each in suspects if each.is_tried(partitioning))
     untried = [each for each in suspects if not each.is_retried_whole and not each.is_tried(partitioning)]
@@ -257,7 +257,7 @@ def find_pending(context: PlanningContext, asset: AssetSpec, state: AssetState) 
         beyond_newest=all_wanted.beyond_newest,
         stale=stale,
         all_stale=PartitionSet.union(
-            [*stale.values(), outdated, withheld.retried_partitions & stale_candidates if state.withheld else NOTHING]
+            [*stale.values(), outdated, withheld.retried_partitions & possibly_stale if state.withheld else NOTHING]
         ),
         withheld=withheld,
         failed=PartitionSet.union([each.partitions for each in untried]),

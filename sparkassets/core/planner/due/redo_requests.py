@@ -8,7 +8,7 @@ from sparkassets.core.journal.entries import RedoRequest
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.planner.due.condition_causes import ConditionUsage
-from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, DecisionStep, RunCandidate
+from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, DecisionStep, DueRun
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.run_slots import busy_partitions
@@ -50,7 +50,7 @@ def add_redo_runs(case: DecisionInput, progress: DecisionProgress, steps: Sequen
     Args:
         case: The asset and its state.
         progress: The progress of the schedule's decision.
-        steps: The steps through which the request's candidate goes.
+        steps: The steps through which the request's due_run goes.
     """
     for request in case.state.redo:
         remaining = remaining_request(case.context, case.asset, request)
@@ -93,10 +93,10 @@ def _decide_request(
 ) -> DecisionProgress:
     """The progress of a run for what is left of a request, after all steps."""
     note = f"asked {case.context.format_instant(request.at)}"
-    candidate = RunCandidate(
+    due_run = DueRun(
         remaining, case.context.now, ConditionUsage(), kind="backfill", newest_first=request.newest_first, notes=(note,)
     )
-    progress = DecisionProgress((candidate,), remaining)
+    progress = DecisionProgress((due_run,), remaining)
     for step in steps:
         progress = step(case, progress)
     return progress

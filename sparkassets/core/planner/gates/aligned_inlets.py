@@ -14,12 +14,12 @@ from datetime import timedelta
 
 from sparkassets.core.instants import from_unix, to_unix
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet
-from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, RunCandidate
+from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, DueRun
 from sparkassets.core.planner.gates.aligned_runs import (
-    Fate,
+    MissingOutputReason,
     Ticks,
     UpstreamOutput,
-    find_fate,
+    find_missing_output_reason,
     find_newest_output,
     find_output,
     last_published_end,
@@ -55,49 +55,49 @@ class InletAlignment:
     unwanted: bool = False
 
 
-def align_candidates(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
-    """Step that pins the upstream runs which each candidate reads, and removes candidates that wait for one."""
+def align_due_runs(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
+    """Step that pins the upstream runs which each due run reads, and removes due runs that wait for one."""
     return _align_runs(case, progress) if case.pending is None else _align_partitions(case, progress)
 
 
 def _align_partitions(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
-    """Splits the candidate of a partitioned asset by the upstream runs that its partitions read.
+    """Splits the due run of a partitioned asset by the upstream runs that its partitions read.
 
-    Groups that wait are removed with their reasons. Where none is left, a candidate without partitions stays.
+    Groups that wait are removed with their reasons. Where none is left, a due run without partitions stays.
     """
-    (candidate,) = progress.candidates
-    groups = group_by_upstream_runs(case.context, case.asset, candidate.partitions)
+    (due_run,) = progress.due_runs
+    groups = group_by_upstream_runs(case.context, case.asset, due_run.partitions)
     waiting = tuple(wait for group in groups for wait in group.inlet_alignment.waiting)
     kept = [
         replace(
-            candidate,
+            due_run,
             partitions=group.partitions,
             pins=group.inlet_alignment.pins,
-            notes=(*group.inlet_alignment.notes, *candidate.notes),
+            notes=(*group.inlet_alignment.notes, *due_run.notes),
         )
         for group in groups
         if not group.inlet_alignment.waiting
     ]
-    empty = replace(candidate, partitions=NOTHING)
-    return replace(progress, candidates=tuple(kept) or (empty,), waiting=(*progress.waiting, *waiting))
+    empty = replace(due_run, partitions=NOTHING)
+    return replace(progress, due_runs=tuple(kept) or (empty,), waiting=(*progress.waiting, *waiting))
 
 
 def _align_runs(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
-    """Aligns the candidate runs of an asset without partitions, in order: those after a waiting one wait too.
+    """Aligns the due runs of an asset without partitions, in order: those after a waiting one wait too.
 
     An unfinished run is settled without waiting, as its commit may already be in the table.
     """
-    kept: list[RunCandidate] = []
+    kept: list[DueRun] = []
     waiting: tuple[Waiting, ...] = ()
-    for candidate in progress.candidates:
-        alignment = align_unpartitioned(case.context, case.asset, candidate.interval)
+    for due_run in progress.due_runs:
+        alignment = align_unpartitioned(case.context, case.asset, due_run.interval)
         if alignment.waiting and not case.state.chain:
             waiting = (*waiting, *alignment.waiting)
             if alignment.unwanted:
                 continue
             break
-        kept.append(replace(candidate, pins=alignment.pins, notes=(*alignment.notes, *candidate.notes)))
-    return replace(progress, candidates=tuple(kept), waiting=(*progress.waiting, *waiting))
+        kept.append(replace(due_run, pins=alignment.pins, notes=(*alignment.notes, *due_run.notes)))
+    return replace(progress, due_runs=tuple(kept), waiting=(*progress.waiting, *waiting))
 
 
 @frozen
@@ -271,29 +271,33 @@ def _align_inlet(
         )
     if output.lacking is not None:
         run_text += f": missing {label_partitions(output.lacking, context.project.assets[inlet.name].partitioning)}"
-    fate = find_fate(context, inlet, slot, output.lacking, ticks)
+    missing_output = find_missing_output_reason(context, inlet, slot, output.lacking, ticks)
     tolerance_over = tolerance_end(inlet, max(interval[1], to_unix(slot.run_after)), asset)
-    skip_reason = _explain_going_on(context, inlet, fate, tolerance_over)
+    skip_reason = _explain_going_on(context, inlet, missing_output, tolerance_over)
     earlier = find_newest_output(context, inlet, slot) if skip_reason else None
     if earlier is not None and earlier[1].pin is not None:
-        without_text = f"continues without {inlet.name}'s {run_text}{fate.text}: {skip_reason}"
+        without_text = f"continues without {inlet.name}'s {run_text}{missing_output.text}: {skip_reason}"
         read_text = _name_read_run(context, *earlier, _name_run(context, earlier[0], interval))
         return InletAlignment({inlet.name: earlier[1].pin}, (without_text, f"reads {inlet.name}'s {read_text}"))
     return InletAlignment(
         waiting=(
-            _wait_for_run(context, asset, inlet, run_text + fate.text, partitions, slot, tolerance_over=tolerance_over),
+            _wait_for_run(
+                context, asset, inlet, run_text + missing_output.text, partitions, slot, tolerance_over=tolerance_over
+            ),
         )
     )
 
 
-def _explain_going_on(context: PlanningContext, inlet: InletSpec, fate: Fate, tolerance_over: int | None) -> str:
+def _explain_going_on(
+    context: PlanningContext, inlet: InletSpec, missing_output: MissingOutputReason, tolerance_over: int | None
+) -> str:
     """Why a run continues without the upstream's run of its tick; empty where it waits for it.
 
     ``tolerance_over`` is when the inlet's tolerance ends, Unix seconds; None without one.
     """
     if inlet.tolerance is not None and tolerance_over is not None and context.now >= tolerance_over:
         return f"the tolerance of {inlet.tolerance.text} is over"
-    return "it is not required" if fate.settled and inlet.require.kind in ("any", "none") else ""
+    return "it is not required" if missing_output.settled and inlet.require.kind in ("any", "none") else ""
 
 
 def _name_read_run(context: PlanningContext, slot: Slot, output: UpstreamOutput, run_text: str) -> str:

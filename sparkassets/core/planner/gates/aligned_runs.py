@@ -163,8 +163,8 @@ def _find_instance(context: PlanningContext, inlet: InletSpec, end: int) -> Alig
 
 
 @frozen
-class Fate:
-    """What became of an upstream's run that has no output.
+class MissingOutputReason:
+    """Why a run of an upstream has no output.
 
     Attributes:
         text: Clause for a sentence; empty when the run is still to come.
@@ -175,9 +175,9 @@ class Fate:
     settled: bool = False
 
 
-def find_fate(
+def find_missing_output_reason(
     context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: PartitionSet | None, ticks: Ticks
-) -> Fate:
+) -> MissingOutputReason:
     """Returns why the upstream's run of ``slot`` has no output: withheld, failed, passed over, or still to come.
 
     Args:
@@ -190,32 +190,34 @@ def find_fate(
     upstream, state = context.project.assets[inlet.name], context.state.assets.get(inlet.name)
     timetable = upstream.schedule.timetable
     if state is None or timetable is None:
-        return Fate()
+        return MissingOutputReason()
     writer = context.state.assets.get(upstream.written_by, state)
     if lacking is not None:
-        return _fate_of_partitions(context, writer, state, lacking)
+        return _reason_of_missing_partitions(context, writer, state, lacking)
     if inlet.name not in ticks:
         ticks[inlet.name] = _ends_of_due_ticks(context, upstream, timetable, state)
     end, due_ends = to_unix(slot.end), ticks[inlet.name]
     record = _withheld_instance(writer, end)
     if record is not None:
-        return Fate(_describe_withheld(context, writer, record, EVERYTHING), settled=True)
+        return MissingOutputReason(_describe_withheld(context, writer, record, EVERYTHING), settled=True)
     if _has_passed(state, end, due_ends):
         interval = f"{context.format_instant(to_unix(slot.start))}..{context.format_instant(end)}"
         command = f"`sparkassets backfill {inlet.name} --interval {interval}`"
-        return Fate(f", which published nothing: {command}", settled=True)
+        return MissingOutputReason(f", which published nothing: {command}", settled=True)
     if not state.failed or not due_ends:
-        return Fate()
-    return Fate(", which failed" if end == due_ends[0] else ", which comes after a failed run")
+        return MissingOutputReason()
+    return MissingOutputReason(", which failed" if end == due_ends[0] else ", which comes after a failed run")
 
 
-def _fate_of_partitions(context: PlanningContext, writer: AssetState, state: AssetState, lacking: PartitionSet) -> Fate:
+def _reason_of_missing_partitions(
+    context: PlanningContext, writer: AssetState, state: AssetState, lacking: PartitionSet
+) -> MissingOutputReason:
     """Why the ``lacking`` partitions of a run are not published: withheld, failed, or still to come."""
     records = (each for each in reversed(writer.withheld) if not each.skipped)
     record = next((each for each in records if each.partitions.overlaps(lacking)), None)
     if record is None:
-        return Fate(", which failed" if state.failed_partitions.overlaps(lacking) else "")
-    return Fate(_describe_withheld(context, writer, record, lacking), settled=True)
+        return MissingOutputReason(", which failed" if state.failed_partitions.overlaps(lacking) else "")
+    return MissingOutputReason(_describe_withheld(context, writer, record, lacking), settled=True)
 
 
 def _ends_of_due_ticks(

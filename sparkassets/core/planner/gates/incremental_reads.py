@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, RunCandidate
+from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, DueRun
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.planning_context import PlanningContext, UpstreamBlocker
 from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
@@ -46,7 +46,7 @@ class InletIncrement:
 
 
 def apply_increments(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
-    """Step that pins the changes of inlets that candidates read, or says why the changes are not available.
+    """Step that pins the changes of inlets that due runs read, or says why the changes are not available.
 
     A run that settles an unfinished one goes on in any case: a commit found in its table is recorded, and an
     unavailable read is refused when it reads.
@@ -82,7 +82,7 @@ def _find_increments(context: PlanningContext, asset: AssetSpec, state: AssetSta
 def _pin_increments(
     case: DecisionInput, progress: DecisionProgress, increments: Mapping[str, InletIncrement]
 ) -> DecisionProgress:
-    """Pins these reads in every candidate.
+    """Pins these reads in every due run.
 
     No change feed says which rows left an inlet that is read again, so the run's rows replace the whole table. They
     also do where a run rereads all for another reason while the position advances past unread changes.
@@ -94,21 +94,21 @@ def _pin_increments(
     new_pins = {name: each.pin for name, each in increments.items()}
     full_pins = {name: replace(pin, low=None) for name, pin in new_pins.items()}
 
-    def pin_candidate(candidate: RunCandidate) -> RunCandidate:
-        """The candidate with the pins of its incremental reads, and whether it rebuilds the table."""
-        if candidate.accepted and candidate.pins:
-            return candidate  # an accepted run publishes the rows that the person saw, so it keeps its pins
-        rereads_all = must_reread_all or (is_recomputable and candidate.rereads_all)
-        keeps_rows = candidate.is_recovery and case.state.chain[-1].entry.kind == "backfill"
-        pins = {**candidate.pins, **(full_pins if rereads_all else new_pins)}
+    def pin_due_run(due_run: DueRun) -> DueRun:
+        """The due run with the pins of its incremental reads, and whether it rebuilds the table."""
+        if due_run.accepted and due_run.pins:
+            return due_run  # an accepted run publishes the rows that the person saw, so it keeps its pins
+        rereads_all = must_reread_all or (is_recomputable and due_run.rereads_all)
+        keeps_rows = due_run.is_recovery and case.state.chain[-1].entry.kind == "backfill"
+        pins = {**due_run.pins, **(full_pins if rereads_all else new_pins)}
         notes = (
-            *candidate.notes,
+            *due_run.notes,
             *filter(None, [_describe_increment(*each, rereads_all=rereads_all) for each in increments.items()]),
         )
         rebuilds = must_reread_all or (rereads_all and has_unread_changes and not keeps_rows)
-        return replace(candidate, pins=pins, rereads_all=rereads_all, rebuilds=rebuilds, notes=notes)
+        return replace(due_run, pins=pins, rereads_all=rereads_all, rebuilds=rebuilds, notes=notes)
 
-    return replace(progress, candidates=tuple(map(pin_candidate, progress.candidates)))
+    return replace(progress, due_runs=tuple(map(pin_due_run, progress.due_runs)))
 
 
 def _describe_increment(inlet: str, increment: InletIncrement, *, rereads_all: bool) -> str:

@@ -155,24 +155,24 @@ class _GateQuery:
 
 def apply_gates(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Step that removes the partitions that inlets' gates hold back, and holes, which no input will ever fill."""
-    if not progress.candidates:
+    if not progress.due_runs:
         return progress
-    candidate = progress.candidates[0]
+    due_run = progress.due_runs[0]
     if case.pending is None:
-        gated = check_gates(case.context, case.asset, EVERYTHING, candidate.due_since)
+        gated = check_gates(case.context, case.asset, EVERYTHING, due_run.due_since)
         if gated.waiting and not case.state.chain:  # who takes over a run settles it, gates or not
-            return replace(progress, candidates=(), waiting=(*progress.waiting, *gated.waiting))
+            return replace(progress, due_runs=(), waiting=(*progress.waiting, *gated.waiting))
         return progress.with_notes(gated.notes)
-    if not candidate.partitions:
+    if not due_run.partitions:
         return progress
-    holes, not_unready = case.pending.holes, candidate.partitions - progress.unready
+    holes, not_unready = case.pending.holes, due_run.partitions - progress.unready
     waiting = explain_hole(case.context, case.asset, not_unready & holes)
-    is_forced = candidate.kind == "backfill"  # what is left of a request, which is recorded of forced ones alone
-    gated = check_gates(case.context, case.asset, not_unready - holes, candidate.due_since, counts_removed=is_forced)
-    if gated.ready is candidate.partitions and not (gated.waiting or gated.notes or waiting):
+    is_forced = due_run.kind == "backfill"  # what is left of a request, which is recorded of forced ones alone
+    gated = check_gates(case.context, case.asset, not_unready - holes, due_run.due_since, counts_removed=is_forced)
+    if gated.ready is due_run.partitions and not (gated.waiting or gated.notes or waiting):
         return progress
-    narrowed = replace(candidate, partitions=gated.ready, notes=(*candidate.notes, *gated.notes))
-    return replace(progress, candidates=(narrowed,), waiting=(*progress.waiting, *waiting, *gated.waiting))
+    narrowed = replace(due_run, partitions=gated.ready, notes=(*due_run.notes, *gated.notes))
+    return replace(progress, due_runs=(narrowed,), waiting=(*progress.waiting, *waiting, *gated.waiting))
 
 
 def check_gates(

@@ -52,10 +52,10 @@ def _remove_failed_runs(case: DecisionInput, progress: DecisionProgress) -> Deci
     if not failures or not progress.due:
         return progress
     reasons = tuple(Waiting(name, f"failed: {item.error}") for item in failures)
-    has_own_events = bool(progress.candidates) and bool(progress.candidates[0].events)
+    has_own_events = bool(progress.due_runs) and bool(progress.due_runs[0].events)
     if has_own_events and isinstance(case.asset.strategy, EveryInstance):
         return progress.with_waiting((*progress.waiting, *reasons))
-    if progress.candidates and _has_newer_cause(case, progress, failures[-1]):
+    if progress.due_runs and _has_newer_cause(case, progress, failures[-1]):
         return progress
     return DecisionProgress(
         due=progress.due, waiting=reasons, blockers=(UpstreamBlocker(EVERYTHING, f"{name}, which failed"),)
@@ -65,7 +65,7 @@ def _remove_failed_runs(case: DecisionInput, progress: DecisionProgress) -> Deci
 def _has_newer_cause(case: DecisionInput, progress: DecisionProgress, failed: FailedPartitions) -> bool:
     """Whether an update or a tick came since the failed run was claimed."""
     updated = (case.context.state.dataset(uri).seq > failed.token for uri in case.state.spec.listens)
-    ticked = (each.newest is not None and each.newest > failed.planned for each in progress.candidates)
+    ticked = (each.newest is not None and each.newest > failed.planned for each in progress.due_runs)
     return any(updated) or any(ticked)
 
 
