@@ -243,8 +243,9 @@ REGISTRY: Final = EntryPointRegistry(
         "upsert": "write: {upsert: {keys: [<column>]}}",
     },
 )
-"""The write modes that packages register."""
+"""Finds the write modes that packages register; knows the built-in names, which no package may take."""
 RESERVED: Final = frozenset({"mode"})
+"""Keys of ``write`` that are no parameters of a registered mode."""
 
 
 @runtime_checkable
@@ -341,8 +342,10 @@ def is_unstored_column(column: str) -> bool:
     return column.startswith(HIDDEN)
 
 
-WRITES: Final[Mapping[str, WriteMode]] = {write.name: write for write in (ReplaceWrite(), AppendWrite(), SelfWrite())}
-"""The write modes that are one word in YAML, by that word, the default first. The others are a map of options."""
+ONE_WORD_WRITES: Final[Mapping[str, WriteMode]] = {
+    write.name: write for write in (ReplaceWrite(), AppendWrite(), SelfWrite())
+}
+"""The built-in modes that are one word in YAML, by that word, the default first; the others are a map of options."""
 
 
 _SIZES = {"numFiles": "files", "numOutputBytes": "bytes"}

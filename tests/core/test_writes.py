@@ -5,7 +5,7 @@ import re
 import pytest
 
 from sparkassets.core.writes import (
-    WRITES,
+    ONE_WORD_WRITES,
     AppendWrite,
     HistoryColumns,
     PublishWrite,
@@ -20,12 +20,12 @@ STRATEGIES = ("full_refresh", "date_range", "segments", "latest_only", "every_in
 
 
 def test_the_words_of_the_yaml_the_default_first():
-    assert {name: type(write) for name, write in WRITES.items()} == {
+    assert {name: type(write) for name, write in ONE_WORD_WRITES.items()} == {
         "replace": ReplaceWrite,
         "append": AppendWrite,
         "self": SelfWrite,
     }
-    assert next(iter(WRITES)) == "replace"
+    assert next(iter(ONE_WORD_WRITES)) == "replace"
 
 
 def test_what_only_adds_cannot_be_computed_again():

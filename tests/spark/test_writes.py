@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from sparkassets.core.runs import BranchPromotion
-from sparkassets.core.writes import WRITES, UpsertWrite
+from sparkassets.core.writes import ONE_WORD_WRITES, UpsertWrite
 from sparkassets.errors import RunError
 from sparkassets.spark.writes import mode_of
 from sparkassets.spark.writes.modes import PromotedUpsertMode, ReplaceMode
 from tests.builders import asset, source
 from tests.integration import orders
 
-WRITTEN_HERE = {name: write for name, write in WRITES.items() if name != "self"}
+WRITTEN_HERE = {name: write for name, write in ONE_WORD_WRITES.items() if name != "self"}
 
 
 @pytest.mark.parametrize("write", WRITTEN_HERE.values(), ids=WRITTEN_HERE)
@@ -27,7 +27,9 @@ def test_a_source_is_not_written():
 
 def test_rows_of_a_branch_replace_whatever_mode_they_were_made_by():
     promotion = BranchPromotion("dev", "j", 1, {})
-    modes = [mode_of(replace(orders.order(asset("a", write=each)), promotes=promotion)) for each in WRITES.values()]
+    modes = [
+        mode_of(replace(orders.order(asset("a", write=each)), promotes=promotion)) for each in ONE_WORD_WRITES.values()
+    ]
     assert {type(mode) for mode in modes} == {ReplaceMode}
     upsert = asset("a", write=UpsertWrite(("k",)))
     assert isinstance(mode_of(replace(orders.order(upsert), promotes=promotion)), PromotedUpsertMode)

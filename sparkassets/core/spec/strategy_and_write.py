@@ -19,7 +19,7 @@ from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh, LatestOnly, SegmentBatches, Strategy
 from sparkassets.core.suggestions import KnownColumns, did_you_mean, suggest_close
 from sparkassets.core.writes import (
-    WRITES,
+    ONE_WORD_WRITES,
     HistoryColumns,
     PublishWrite,
     ReplaceWrite,
@@ -46,7 +46,7 @@ def compile_write(draft: AssetDraft, installed: Mapping[str, Factory]) -> WriteM
         except RegisteredError as error:
             at.add_refusal(error, name="mode")
             return ReplaceWrite()
-    return WRITES[written or ReplaceWrite.name]
+    return ONE_WORD_WRITES[written or ReplaceWrite.name]
 
 
 def _compile_write_map(draft: AssetDraft, written: WriteMap, at: DocumentPlace) -> WriteMode:
@@ -286,7 +286,9 @@ def _check_write(draft: AssetDraft, name: StrategyName, write: WriteMode, inlets
 
 def _suggest_write(draft: AssetDraft, name: StrategyName, *, partitioned: bool) -> str:
     """What to write for a strategy: a mode that fits, or, where each run is an instance, a partition."""
-    fitting = next(word for word, each in WRITES.items() if each.why_not(name, partitioned=partitioned) is None)
+    fitting = next(
+        word for word, each in ONE_WORD_WRITES.items() if each.why_not(name, partitioned=partitioned) is None
+    )
     if name != "every_instance":
         return f"write 'write: {fitting}'"
     by_time = "write partition: {by: auto, column: <column>} for a run in each interval of the schedule"
