@@ -3,13 +3,13 @@
 from tests.architecture.nearest_tests import distances, imported, nearest_tests
 
 FILES = {
-    "sparkassets/core/ranges.py": "",
-    "sparkassets/core/planner/gates.py": "from sparkassets.core.ranges import Range\n",
-    "sparkassets/core/planner/plan.py": "def plan():\n    from sparkassets.core.planner import gates\n",
-    "sparkassets/core/lonely.py": "",
-    "tests/core/test_ranges.py": "from sparkassets.core.ranges import Range\n",
-    "tests/core/planner/test_gates.py": "from sparkassets.core.planner.plan import plan\n",
-    "tests/core/planner/test_plan.py": "from sparkassets.core.planner.plan import plan\n",
+    "pack/core/ranges.py": "",
+    "pack/core/planner/gates.py": "from pack.core.ranges import Range\n",
+    "pack/core/planner/plan.py": "def plan():\n    from pack.core.planner import gates\n",
+    "pack/core/lonely.py": "",
+    "tests/core/test_ranges.py": "from pack.core.ranges import Range\n",
+    "tests/core/planner/test_gates.py": "from pack.core.planner.plan import plan\n",
+    "tests/core/planner/test_plan.py": "from pack.core.planner.plan import plan\n",
     "tests/project/test_docs_links.py": "import re\n",
     "tests/project/test_schema.py": "SCHEMA = 'conf/schema.json'\n",
 }
@@ -17,24 +17,24 @@ FOLDERS = ["tests/core", "tests/project"]
 
 
 def test_imports_over_several_lines_and_within_functions_are_found():
-    text = "from sparkassets.core import (\n    a,\n    b as c,\n)\n\ndef f():\n    import sparkassets.cli\n"
-    assert {"sparkassets.core.a", "sparkassets.core.b", "sparkassets.cli"} <= imported(text)
+    text = "from pack.core import (\n    a,\n    b as c,\n)\n\ndef f():\n    import pack.cli\n"
+    assert {"pack.core.a", "pack.core.b", "pack.cli"} <= imported(text)
 
 
 def test_the_distance_is_the_number_of_imports_between():
-    found = distances(["sparkassets/core/ranges.py"], FILES)
-    assert found["sparkassets/core/planner/gates.py"] == 1
+    found = distances(["pack/core/ranges.py"], FILES)
+    assert found["pack/core/planner/gates.py"] == 1
     assert found["tests/core/planner/test_plan.py"] == 3
-    assert "sparkassets/core/lonely.py" not in found
+    assert "pack/core/lonely.py" not in found
 
 
 def test_tests_that_import_a_changed_module_come_before_those_that_reach_it():
-    found = nearest_tests(["sparkassets/core/ranges.py"], FILES, FOLDERS)
+    found = nearest_tests(["pack/core/ranges.py"], FILES, FOLDERS)
     assert found == ["tests/core/test_ranges.py", "tests/core/planner/test_gates.py", "tests/core/planner/test_plan.py"]
 
 
 def test_tests_named_like_a_changed_module_come_first():
-    assert nearest_tests(["sparkassets/core/planner/gates.py"], FILES, FOLDERS)[0] == "tests/core/planner/test_gates.py"
+    assert nearest_tests(["pack/core/planner/gates.py"], FILES, FOLDERS)[0] == "tests/core/planner/test_gates.py"
 
 
 def test_pages_belong_to_the_tests_of_pages_and_other_files_to_those_that_name_them():
@@ -43,7 +43,7 @@ def test_pages_belong_to_the_tests_of_pages_and_other_files_to_those_that_name_t
 
 
 def test_a_module_that_nothing_imports_is_tested_by_the_folder_of_its_name():
-    assert nearest_tests(["sparkassets/core/lonely.py"], FILES, ["tests/core/planner"]) == [
+    assert nearest_tests(["pack/core/lonely.py"], FILES, ["tests/core/planner"]) == [
         "tests/core/planner/test_gates.py",
         "tests/core/planner/test_plan.py",
     ]
