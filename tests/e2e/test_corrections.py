@@ -41,6 +41,7 @@ def ran(home, asset):
     return [marker["partitions"] for marker in stamps(home / "warehouse" / asset)]
 
 
+@pytest.mark.alike
 def test_a_second_start_runs_nothing(home):
     assert Project.load(home).run().runs == ()
 
@@ -57,6 +58,7 @@ def test_a_corrected_day_recomputes_exactly_what_is_stale(home):
     assert Project.load(home).run().runs == ()
 
 
+@pytest.mark.alike
 def test_a_table_that_vanished_is_computed_again_as_a_whole_before_anything_reads_it(home, capsys):
     sell(home / "sales", (2, "2025-01-02", 5))
     assert main(["run", "--project", "."]) == 0
@@ -73,6 +75,7 @@ def test_a_table_that_vanished_is_computed_again_as_a_whole_before_anything_read
     assert Project.load(home).run().runs == ()
 
 
+@pytest.mark.alike
 def test_a_failed_asset_holds_up_what_reads_it_and_nothing_else_until_it_is_mended(home, capsys):
     schema = DeltaTable(home / "warehouse" / "daily").schema()
     write(home, {"assets/daily.yml": "asset: daily\n" + BROKEN % "sales"})

@@ -18,6 +18,7 @@ __all__ = ["home"]
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.alike
 def test_a_failed_day_that_was_loaded_by_hand(home, capsys):
     write(home, {"assets/daily.yml": "asset: daily\n" + BROKEN % "sales"})
     sell(home / "sales", (2, "2025-01-02", 50))

@@ -46,6 +46,7 @@ def run_json(capsys, *arguments):
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.alike
 def test_what_came_out_as_it_was_ends_there(home, capsys):
     before = files(home, "level")
     sell(home / "sales", (3, "2025-01-01", 5), (4, "2025-01-02", 5))
@@ -65,6 +66,7 @@ def test_what_came_out_as_it_was_ends_there(home, capsys):
     assert Project.load(home).run().runs == ()
 
 
+@pytest.mark.alike
 def test_only_the_partitions_that_changed_are_news(home, capsys):
     before = files(home, "level")
     sell(home / "sales", (3, "2025-01-01", 5), (4, "2025-01-02", 500))
@@ -83,6 +85,7 @@ def test_only_the_partitions_that_changed_are_news(home, capsys):
     assert rows(home / "warehouse" / "report", "level") == [(8,)]
 
 
+@pytest.mark.alike
 def test_by_default_every_success_is_an_update(home, capsys):
     """A producer on a timetable triggers its consumer at each tick, whatever rows come out."""
     write(
@@ -114,6 +117,7 @@ def test_by_force_the_same_is_no_news_either(home, capsys):
     assert [(run["asset"], run["unchanged"]) for run in runs] == [("level", 1)]
 
 
+@pytest.mark.alike
 def test_an_asset_without_partitions_is_one_partition(home, capsys):
     runs = run_json(capsys, "backfill", "report", "--force")["runs"]
     assert [(run["asset"], run["rows"], run["unchanged"]) for run in runs] == [("report", 1, 1)]
@@ -125,6 +129,7 @@ def shuffle(home, seed, more):
     write(home, {"assets/report.yml": f"asset: report\n{more}sql: {levels} ORDER BY hash(id, {seed})\n"})
 
 
+@pytest.mark.alike
 @pytest.mark.parametrize("commit", ["", deep("commit: spark\n")])
 def test_rows_in_another_order_are_the_same_where_that_is_asked(home, capsys, commit):
     shuffle(home, 0, "")
@@ -136,6 +141,7 @@ def test_rows_in_another_order_are_the_same_where_that_is_asked(home, capsys, co
         assert [(run["rows"], run["unchanged"]) for run in runs] == [(100, expected)], seed
 
 
+@pytest.mark.spark_alone  # commits by it
 def test_of_what_spark_commits_the_partitions_are_told_apart(home, capsys):
     write(home, {"assets/level.yml": PROJECT["assets/level.yml"] + "commit: spark\n"})
     sell(home / "sales", (3, "2025-01-01", 5), (4, "2025-01-02", 500))

@@ -68,6 +68,7 @@ def die_afterwards(*args: Any, **more: Any) -> None:
     raise RuntimeError("the driver died")
 
 
+@pytest.mark.spark_alone  # reads changes
 @pytest.mark.parametrize(
     "names", [("customers",), pytest.param(("log", "prices"), marks=pytest.mark.deep)], ids=["upsert", "others"]
 )
@@ -97,6 +98,7 @@ def test_what_is_promoted_goes_on_as_if_the_new_code_had_run_in_the_base(names, 
     assert found.get("customers") in (None, [("1", "A"), ("4", "D")])
 
 
+@pytest.mark.alike
 def test_a_branch_is_promoted_as_a_new_iteration(spark, tmp_path):
     prod, dev = write(tmp_path / "prod", (), ""), write(tmp_path / "dev", (), "")
     for folder, aggregate in ((prod, "min"), (dev, "max")):

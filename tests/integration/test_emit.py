@@ -24,6 +24,7 @@ FILES = {
 }
 
 
+@pytest.mark.alike
 def test_emitted_events_and_yielded_extras(spark, tmp_path, monkeypatch):
     monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
     for name, text in FILES.items():

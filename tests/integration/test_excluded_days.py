@@ -48,6 +48,7 @@ KEYS = {
 }
 
 
+@pytest.mark.alike
 def test_orders_of_a_weekend_are_nobodys(spark, tmp_path, monkeypatch):
     monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
     files = {

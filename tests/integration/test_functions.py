@@ -132,6 +132,7 @@ def test_what_spark_refuses_within_a_function_is_one_line(engine, flights, tasks
     assert not error.retryable
 
 
+@pytest.mark.alike
 @pytest.mark.parametrize(
     ("code", "message"),
     [
@@ -153,6 +154,7 @@ def test_functions_that_cannot_be_used(engine, tasks, tmp_path, code, message):
     assert said.startswith(message.format(folder=folder))
 
 
+@pytest.mark.alike
 def test_a_package_that_is_not_installed_is_named(engine, tasks, tmp_path):
     folder = tasks("def rows():\n    import nosuch.parts")
     error = failing(engine, order(table("report", tmp_path, **function(folder, "rows"))))
@@ -162,6 +164,7 @@ def test_a_package_that_is_not_installed_is_named(engine, tasks, tmp_path):
     )
 
 
+@pytest.mark.alike
 def test_a_package_that_is_not_allowed_is_not_imported(spark, tasks, tmp_path):
     folder = tasks("raise SystemExit")
     error = failing(SparkEngine(project(), spark), order(table("report", tmp_path, **function(folder, "rows"))))
@@ -171,6 +174,7 @@ def test_a_package_that_is_not_allowed_is_not_imported(spark, tasks, tmp_path):
     )
 
 
+@pytest.mark.alike
 def test_extras_that_cannot_be_recorded_are_refused(engine, tasks, tmp_path):
     folder = tasks("""
         from datetime import date
@@ -186,6 +190,7 @@ def test_extras_that_cannot_be_recorded_are_refused(engine, tasks, tmp_path):
     )
 
 
+@pytest.mark.alike
 def test_two_projects_with_packages_of_one_name(engine, tasks, tmp_path):
     code = "def rows(spark): return spark.range({n}).selectExpr('id AS {name}')"
     first = tasks(code.format(n=1, name="a"))
@@ -197,6 +202,7 @@ def test_two_projects_with_packages_of_one_name(engine, tasks, tmp_path):
     assert computed(engine, order(table("report", tmp_path, **function(second, "rows", "spark")))) == [(0,)]
 
 
+@pytest.mark.alike
 def test_a_package_without_init_file_is_not_hidden_by_another_projects(engine, tasks, tmp_path):
     code = "def rows(spark): return spark.range({n}).selectExpr('id AS {name}')"
     regular = tasks(code.format(n=1, name="a"))
@@ -210,6 +216,7 @@ def test_a_package_without_init_file_is_not_hidden_by_another_projects(engine, t
         assert len(computed(engine, order(table(folder, tmp_path, **body)))) == count
 
 
+@pytest.mark.alike
 def test_a_module_that_went_away_is_told_where_it_is_named(engine, tasks, tmp_path, monkeypatch):
     folder = tasks("def rows(): pass")
     monkeypatch.chdir(folder)
@@ -225,6 +232,7 @@ def test_a_module_that_went_away_is_told_where_it_is_named(engine, tasks, tmp_pa
     assert f"ModuleNotFoundError: No module named 'tasks' in {empty}\n  hint: module" in said
 
 
+@pytest.mark.alike
 def test_a_function_without_inlets_and_session(engine, tasks, tmp_path):
     folder = tasks("""
         from pyspark.sql import SparkSession
@@ -238,6 +246,7 @@ def test_a_function_without_inlets_and_session(engine, tasks, tmp_path):
 WOULD_END_THE_PROCESS = "return, or raise an exception with a message: other runs share the process"
 
 
+@pytest.mark.alike
 @pytest.mark.parametrize(
     ("code", "message", "hint"),
     [

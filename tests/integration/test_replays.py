@@ -70,6 +70,7 @@ def everything(conf: Path) -> dict[str, float]:
     return {str(file): file.stat().st_mtime for file in conf.rglob("*") if file.is_file()}
 
 
+@pytest.mark.alike
 def test_a_run_of_old_versions_and_old_code_gives_what_it_published(conf, spark):
     first = run(conf, spark, "totals")
     write_orders(conf, {"shop": ["paris"], "amount": [10]}, mode="append")
@@ -85,6 +86,7 @@ def test_a_run_of_old_versions_and_old_code_gives_what_it_published(conf, spark)
     assert everything(conf) == before
 
 
+@pytest.mark.alike
 def test_each_partition_is_compared_and_values_of_the_run_are_those_of_then(conf, spark):
     made = run(conf, spark, "daily")
     result = Project.load(conf).history.replay(made, spark)
@@ -93,6 +95,7 @@ def test_each_partition_is_compared_and_values_of_the_run_are_those_of_then(conf
     assert [counts for _, counts in difference.rows.partitions] == [RowCounts(same=1), RowCounts(same=1)]
 
 
+@pytest.mark.alike
 def test_a_changed_file_of_then_is_refused(conf, spark):
     made = run(conf, spark, "daily")
     (conf / "landing/2025-01-02/a.csv").write_text("id\n2\n3\n")
@@ -100,6 +103,7 @@ def test_a_changed_file_of_then_is_refused(conf, spark):
         Project.load(conf).history.replay(made, spark)
 
 
+@pytest.mark.alike
 def test_rows_that_chance_decides_differ_and_the_note_says_why(conf, spark, capsys):
     made = run(conf, spark, "drawn")
     kept = conf / "replayed"
@@ -113,12 +117,14 @@ def test_rows_that_chance_decides_differ_and_the_note_says_why(conf, spark, caps
         Project.load(conf).history.replay(made, spark, keep=str(kept))
 
 
+@pytest.mark.alike
 def test_each_table_of_a_multi_asset_is_compared(conf, spark, capsys):
     made = run(conf, spark, "both")
     assert main(["replay", made, "--project", str(conf)]) == 0
     assert capsys.readouterr().out.endswith(f"{made} was replayed: the same rows as published\n")
 
 
+@pytest.mark.spark_alone  # words its errors so
 def test_versions_that_are_gone_are_named(conf, spark):
     made = run(conf, spark, "totals")
     write_orders(conf, ORDERS)
@@ -128,6 +134,7 @@ def test_versions_that_are_gone_are_named(conf, spark):
     assert not (conf / "lake/_replays" / made).exists()
 
 
+@pytest.mark.alike
 def test_what_cannot_be_computed_again_in_the_same_way_is_refused(conf, spark):
     (shown,) = [each.run for each in Project.load(conf).run(spark, select="shown").runs]
     split = run(conf, spark, "both")

@@ -73,6 +73,7 @@ APPEND = """
 """
 
 
+@pytest.mark.alike
 def test_a_function_that_appends_twice_is_one_event_of_the_newest_version(spark, make_project):
     project = make_project(APPENDS, APPEND)
     for turn in (1, 2):
@@ -86,6 +87,7 @@ def test_a_function_that_appends_twice_is_one_event_of_the_newest_version(spark,
     assert [run.version for run in summary.runs] == [3, 1]
 
 
+@pytest.mark.alike
 def test_what_others_commit_between_two_runs_is_an_event_of_its_own(spark, make_project):
     project = make_project(APPENDS, APPEND)
     project.events.add("x-go://now")
@@ -98,6 +100,7 @@ def test_what_others_commit_between_two_runs_is_an_event_of_its_own(spark, make_
     assert rows(spark, project, "reader") == [(11,)]
 
 
+@pytest.mark.spark_alone  # its SQL writes by delta.`path`
 def test_statements_write_a_table_and_read_pinned_inlets(spark, make_project, tmp_path):
     project = make_project(
         """
@@ -154,6 +157,7 @@ COUNT_BY_NAME = """
 """
 
 
+@pytest.mark.spark_alone  # has a catalog
 def test_tables_of_a_catalog_are_written_by_name_and_their_rows_are_events(spark, make_project, tmp_path):
     with catalogs.schema(spark, tmp_path) as schema:
         project = make_project(IN_A_CATALOG.replace("SCHEMA", schema), APPEND_BY_NAME, totals=COUNT_BY_NAME)
@@ -184,6 +188,7 @@ FOREIGN = """
 """
 
 
+@pytest.mark.alike
 def test_a_foreign_key_of_a_run_that_a_job_makes_is_asked_of_the_pinned_inlet(spark, make_project):
     project = make_project(FOREIGN)
     shops, sales = (project.spec.assets[name].storage.path for name in ("shops", "sales"))
@@ -260,6 +265,7 @@ expect: []
 """
 
 
+@pytest.mark.spark_alone  # has a catalog
 def test_what_the_code_of_an_asset_writes_is_compared(spark, make_project, tmp_path):
     project = make_project(TESTED, WRITES, counted=COUNTS)
     cases = read_cases([SourceFile("t.yml", "t.yml", CASES)], project=project.spec, environment={})
@@ -299,6 +305,7 @@ REPLACE = """
 """
 
 
+@pytest.mark.spark_alone  # takes replaceWhere
 def test_the_partitions_of_a_run_are_its_partitions_and_what_else_it_changed(spark, make_project):
     project = make_project(DAILY, REPLACE)
     sales, daily = (project.spec.assets[name].storage.path for name in ("sales", "daily"))
@@ -325,6 +332,7 @@ def test_the_partitions_of_a_run_are_its_partitions_and_what_else_it_changed(spa
     assert [run.asset for run in project.run(spark, at="2026-09-05").runs] == ["shown"]
 
 
+@pytest.mark.spark_alone  # takes replaceWhere
 def test_a_run_whose_rows_break_a_rule_is_no_event(spark, make_project):
     project = make_project(DAILY.replace("row_count: {min: 1}", "range: {n: {max: 1}}"), REPLACE)
     sales = project.spec.assets["sales"].storage.path
@@ -335,6 +343,7 @@ def test_a_run_whose_rows_break_a_rule_is_no_event(spark, make_project):
     assert rows(spark, project, "shown") == [(date(2026, 9, 1), 1)]
 
 
+@pytest.mark.alike
 def test_a_target_that_cannot_be_read_is_known_by_its_events(spark, make_project):
     project = make_project(
         """
@@ -357,6 +366,7 @@ def test_a_target_that_cannot_be_read_is_known_by_its_events(spark, make_project
     assert project.run(spark).runs == ()
 
 
+@pytest.mark.alike
 def test_a_run_that_failed_after_it_wrote_is_repeated_and_what_it_wrote_is_told_once(spark, make_project, monkeypatch):
     project = make_project(
         APPENDS.replace("write: self", "write: self\n    retries: 0"),
@@ -382,6 +392,7 @@ def test_a_run_that_failed_after_it_wrote_is_repeated_and_what_it_wrote_is_told_
     assert rows(spark, project, "reader") == [(3,)]
 
 
+@pytest.mark.alike
 def test_several_tables_of_one_function(spark, make_project):
     project = make_project(
         """
@@ -413,6 +424,7 @@ def test_several_tables_of_one_function(spark, make_project):
     assert project.run(spark).runs == ()
 
 
+@pytest.mark.alike
 def test_a_table_that_is_not_where_the_asset_says_fails_the_run(spark, make_project):
     project = make_project(APPENDS, "def append(context, spark):\n    pass\n")
     project.events.add("x-go://now")
@@ -420,6 +432,7 @@ def test_a_table_that_is_not_where_the_asset_says_fails_the_run(spark, make_proj
     assert "its code has ended, but did not write a Delta table at" in summary.runs[0].error
 
 
+@pytest.mark.alike
 def test_a_job_that_chooses_its_partitions_tells_those_that_it_changed(spark, make_project):
     project = make_project(
         """

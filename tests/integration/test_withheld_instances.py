@@ -10,7 +10,7 @@ from sparkassets import Project
 from sparkassets.errors import InputError
 from tests.e2e.projects import write
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.alike]
 
 FILES = {
     "project.yml": "project: hours\nassets: [assets]\n",
