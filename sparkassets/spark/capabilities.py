@@ -30,6 +30,7 @@ class SessionCapabilities:
         names_files: Rows of files have ``_metadata.file_path``.
         names_folders: Files that are read one by one have the columns of their folders' names (``basePath``).
         reads_feeds: It reads change feeds of Delta tables.
+        reads_before_checkpoints: It reads versions of Delta tables before their last checkpoint.
         escapes_patterns: In a path, a backslash makes a character of a pattern one of a name.
         groups_by_all: It knows ``GROUP BY ALL``.
         rebalances: It follows the hint ``rebalance``, by which one task writes all rows of a folder.
@@ -45,6 +46,7 @@ class SessionCapabilities:
     names_files: bool = True
     names_folders: bool = True
     reads_feeds: bool = True
+    reads_before_checkpoints: bool = True
     escapes_patterns: bool = True
     groups_by_all: bool = True
     rebalances: bool = True
@@ -62,6 +64,7 @@ _OF_SAIL: Final = SessionCapabilities(
     names_files=False,
     names_folders=False,
     reads_feeds=False,
+    reads_before_checkpoints=False,
     escapes_patterns=False,
     groups_by_all=False,
     rebalances=False,

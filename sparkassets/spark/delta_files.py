@@ -15,7 +15,7 @@ from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning,
 from sparkassets.delta.features import is_plain_type, maps_columns
 from sparkassets.delta.file_split import NewerRows, TableFiles
 from sparkassets.delta.live_files import LiveFile, PartitionValue, log_text
-from sparkassets.delta.log import FileAction, LogCommit
+from sparkassets.delta.log import DeltaLog, FileAction, LogCommit
 from sparkassets.errors import SourceError
 from sparkassets.files.object_stores import local_path
 from sparkassets.spark import sqltext
@@ -81,10 +81,18 @@ def read_version(
         if newer is not None:
             needed_paths = {file.path for file in newer.find_files(files)}
             wanted = [file for file in wanted if file.path in needed_paths]
-        frame = read_files(session, table, wanted, path=path)
+        most = _find_most(session, wanted, path=path, version=version)
+        frame = read_files(session, table, wanted, path=path, most=most)
         if frame is not None:
             return frame, not split.mixed
     return session.read.format("delta").option("versionAsOf", version).load(path), False
+
+
+def _find_most(session: SparkSession, files: Sequence[LiveFile], *, path: str, version: int) -> int | None:
+    """All of the files where the session's own read does not reach the version; None where it does."""
+    if capabilities_of(session).reads_before_checkpoints or version >= DeltaLog(path).checkpoint():
+        return None
+    return len(files)
 
 
 def can_read_files(table: DeltaTable, *, path: str) -> bool:

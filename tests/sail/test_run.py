@@ -14,6 +14,7 @@ from sparkassets import Project
 from sparkassets.errors import RunError
 from sparkassets.project import load_project
 from sparkassets.spark.capabilities import capabilities_of, require_commits, union_all
+from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.frame_conversion import to_spark
 from sparkassets.testing.case_runner import choose_engine
 from sparkassets.testing.given_rows import as_frame
@@ -78,6 +79,17 @@ def test_a_day_with_a_value_that_does_not_parse_holds_back_no_other(shop):
         project.run(check=False)
         assert ("2025-01-03", "failed") in project.partitions.statuses("daily")
     assert [day.day for (day,) in rows(shop / "warehouse/daily", "day")] == [1, 1, 2, 4]
+
+
+@pytest.mark.parametrize("folders", [[], ["day"]])
+def test_a_version_before_the_last_checkpoint_is_read_whatever_the_number_of_its_files(spark, tmp_path, folders):
+    place = tmp_path / "lake"
+    for day in range(40):
+        write_deltalake(place, pa.table({"day": [day], "n": [day]}), mode="append", partition_by=folders or None)
+    DeltaTable(place).create_checkpoint()
+    frame, is_exact = read_version(spark, DeltaTable(place), 36, path=str(place))
+    assert is_exact
+    assert sorted(row.n for row in frame.collect()) == [*range(37)]
 
 
 def test_texts_in_quotes_are_read_as_by_spark(shop):
