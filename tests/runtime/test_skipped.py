@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -63,6 +64,8 @@ def test_a_skipped_run_is_no_failure_no_event_and_is_not_tried_again():
     known = state(w, "a")
     assert (known.chain, known.failed, known.last, known.skip.reason) == ((), (), None, REASON)
     assert [(each.status, each.skipped) for each in w.opened().history.runs(asset="a")] == [("skipped", REASON)]
+    explanation = repr(w.opened().explain("a"))
+    assert re.search(f"skipped last in a-1 at [^ ]+: {REASON}\n.*never succeeded", explanation)
     w.engine.hooks.clear()
     w.tell("s")
     assert ended(run(w)) == [("a", "success", ""), ("b", "success", "")]

@@ -77,6 +77,7 @@ def explain_planned_asset(
     children += [
         *_explain_code(context, asset, state),
         *_explain_failures(context, state),
+        *_explain_skip(context, asset, state),
         *explain_withheld_runs(context, asset, state),
     ]
     children.append(_explain_last_run(context, asset, state))
@@ -412,10 +413,18 @@ def _explain_failures(context: PlanningContext, state: AssetState) -> list[Expla
     return [ExplanationNode(f"failed last in {describe_failure(context, item)}", holds=False) for item in whole]
 
 
+def _explain_skip(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[ExplanationNode]:
+    """Node for a skipped run since the last success of the whole asset; skips of partitions are shown with these."""
+    skip = None if asset.partitioning.is_partitioned else state.skip
+    if skip is None:
+        return []
+    return [ExplanationNode(f"skipped last in {skip.run} at {context.format_instant(skip.at)}: {skip.reason}")]
+
+
 def _explain_last_run(context: PlanningContext, asset: AssetSpec, state: AssetState) -> ExplanationNode:
     """Node for the newest success: when it was, its rows, and warnings of its validations; or that there was none."""
     if state.last is None:
-        never_text = "never succeeded" if state.failed else "never ran"
+        never_text = "never succeeded" if state.failed or state.skip else "never ran"
         return ExplanationNode(never_text if state.loss is None else "its output was deleted")
     rows_text = f", {plural(state.last.rows, 'row')}" if state.last.rows is not None else ""
     outcomes = tuple(
