@@ -40,3 +40,16 @@ def test_a_condition_runs_by_itself_where_a_time_is_enough(schedule, before, aft
     story.observed("a")
     story.run("r")
     assert next_at(story) == (after and at(after))
+
+
+def test_a_failure_of_partitions_that_are_no_longer_wanted_is_no_error():
+    s = source("s")
+    story = Story(project(s, asset("r", "s", start=at("2025-01-01"))), now="2025-01-05")
+    story.observed("s", "2025-01-01..2025-01-03")
+    (run,) = story.plan().runs
+    story.fail("r", story.claim(run))
+    assert asset_status(story.context(), story.project.assets["r"]).error == "boom"
+    story.change(s, asset("r", "s", start=at("2025-01-03")))
+    assert asset_status(story.context(), story.project.assets["r"]).error == "boom"
+    story.change(s, asset("r", "s", start=at("2025-01-04")))
+    assert asset_status(story.context(), story.project.assets["r"]).error is None

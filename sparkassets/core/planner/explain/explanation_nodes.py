@@ -21,7 +21,7 @@ from sparkassets.core.planner.due.redo_requests import remaining_request, reques
 from sparkassets.core.planner.due.withheld_partitions import find_withheld, instance_span, restrict_record
 from sparkassets.core.planner.gates.inlet_gates import describe_removed_input, find_kept_partitions
 from sparkassets.core.planner.planner import find_upcoming_partitions
-from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.planning_context import PlanningContext, partitions_in_bounds
 from sparkassets.core.planner.wording import label_partitions, label_prefix, name_partitions, plural
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import RuleVerdict
@@ -196,6 +196,13 @@ def describe_failure(context: PlanningContext, item: FailedPartitions) -> str:
     """The run that failed, its error, and when it was planned."""
     at = f" (planned at {context.format_instant(item.planned)})" if item.planned else ""
     return f"{item.run}: {item.error}{at}"
+
+
+def newest_error(context: PlanningContext, asset: AssetSpec, state: AssetState) -> str | None:
+    """The error of the newest failure, of the whole asset or of partitions that are still the asset's or requested."""
+    known = partitions_in_bounds(asset) | requested_partitions(context, asset, state)
+    failures = (each for each in reversed(state.failed) if each.partitions.is_everything or each.partitions & known)
+    return next((each.error for each in failures), None)
 
 
 def explain_withheld_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[ExplanationNode]:

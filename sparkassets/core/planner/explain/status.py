@@ -19,6 +19,7 @@ from sparkassets.core.planner.due.outdated_code import code_note
 from sparkassets.core.planner.due.pending_partitions import PendingPartitions, find_pending
 from sparkassets.core.planner.due.redo_requests import requested_partitions
 from sparkassets.core.planner.due.withheld_partitions import find_withheld
+from sparkassets.core.planner.explain.explanation_nodes import newest_error
 from sparkassets.core.planner.explain.lateness import InletWatermark, find_lateness, list_watermarks
 from sparkassets.core.planner.gates.inlet_gates import find_kept_partitions
 from sparkassets.core.planner.gates.table_losses import describe_table
@@ -203,7 +204,7 @@ def _status_of_runnable(context: PlanningContext, asset: AssetSpec) -> AssetStat
         schedule=asset.schedule.text,
         **(_partition_counts(context, asset, state, pending) if pending is not None else {}),
         **_output_fields(asset, state),
-        error=state.failed[-1].error if state.failed else None,
+        error=newest_error(context, asset, state),
         running=live_claims[-1].entry.run if live_claims else None,
         holders=tuple(find_claim_holders(context, state)),
         next_at=None if paused else _next_start(context, asset, state, pending),
@@ -422,15 +423,14 @@ def _kept_partitions(context: PlanningContext, asset: AssetSpec, partitions: Par
 def _next_start(
     context: PlanningContext, asset: AssetSpec, state: AssetState, pending: PendingPartitions | None
 ) -> int | None:
-    """When time alone lets the asset run next, Unix seconds; in the past where a run is due.
+    """When time alone starts a run, Unix seconds: in the past where one is due; None where it starts none.
 
-    None where time alone starts no run. ``pending`` is None for an asset without partitions.
+    ``pending`` is None for an asset without partitions.
     """
     timetable, condition = asset.schedule.timetable, asset.schedule.condition
     if timetable is None:
-        if condition is None:
-            return None
-        return _next_tick(context, condition, state, due_now=_is_due(context, asset, state, pending))
+        is_due = condition is not None and _is_due(context, asset, state, pending)
+        return _next_tick(context, condition, state, due_now=is_due) if condition is not None else None
     if not _is_due(context, asset, state, pending) and (next_tick_at := next_tick_of(context, asset)) is not None:
         return next_tick_at
     due = find_due_ticks(context, asset, timetable, state)
