@@ -15,7 +15,7 @@ _STATE = re.compile(r"SQLSTATE: ([0-9A-Z]{5})")
 _UNSTATED: Final = {
     "22": re.compile(
         r"\.Spark(?:Arithmetic|ArrayIndexOutOfBounds|DateTime|NumberFormat)Exception\b"
-        r"|\[CAST_INVALID_INPUT|^invalid timestamp: "
+        r"|\[CAST_INVALID_INPUT|^(?:Division by zero|invalid timestamp: )"
     ),
     "KD": re.compile(r"\[FAILED_READ_FILE"),
     "42": re.compile(r"\.parquet\.schema\.InvalidSchemaException\b"),

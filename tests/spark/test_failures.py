@@ -103,6 +103,7 @@ def test_what_a_second_attempt_would_meet_again(message, final):
         ("ArithmeticException", "divide by zero", True),
         ("AnalysisException", "[CAST_INVALID_INPUT] The value '0x' of the type \"STRING\" cannot be cast", True),
         ("AnalysisException", "invalid timestamp: 0x", True),
+        ("AnalysisException", "Division by zero", True),
         ("AnalysisException", "attribute no_col is missing from the schema", False),
         ("SparkRuntimeException", "[USER_RAISED_EXCEPTION] no SQLSTATE: P0001", False),
     ],
