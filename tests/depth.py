@@ -25,7 +25,10 @@ def examples(whole: int) -> int:
 
 
 def histories(whole: int) -> settings:
-    """Of a test of so many random histories: always the same ones, none of which is made smaller where it fails."""
+    """Of a test of so many random histories, none of which is made smaller where it fails.
+
+    They are the same ones as long as the same modules are loaded: Hypothesis takes examples from the numbers in these.
+    """
     return settings(
         max_examples=examples(whole),
         phases=[Phase.generate],

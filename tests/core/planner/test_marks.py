@@ -157,6 +157,20 @@ class TestMissing:
         story.run_all()
         assert statuses(story, "a")["2025-01-08"] == "current"
 
+    def test_what_was_made_of_it_and_is_stale_waits_if_it_cannot_be_computed(self):
+        story = Story(project(source("s"), source("t"), asset("a", "s"), asset("b", "a", "t")), now="2025-01-13")
+        story.observed("t", "2025-01-08")
+        say(story, "a", "done", "2025-01-08")
+        story.run("b")
+        say(story, "a", "missing", "2025-01-08")
+        assert statuses(story, "b")["2025-01-08"] == "current"
+        story.observed("t", "2025-01-08")
+        assert statuses(story, "b")["2025-01-08"] == "stale"
+        assert (story.due(), story.waits("b")) == ({}, ["waits for a: no data yet"])
+        story.observed("s", "2025-01-08")
+        story.run_all()
+        assert statuses(story, "b")["2025-01-08"] == "current"
+
     def test_what_appends_cannot_be_computed_again(self):
         story = Story(project(source("s"), asset("a", "s", write=AppendWrite(), strategy=EveryInstance())))
         with pytest.raises(InputError, match="asset 'a' appends: its rows cannot be recomputed"):

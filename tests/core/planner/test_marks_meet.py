@@ -9,12 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.planner.explain.status import partition_statuses
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import timed
-from tests.core.planner.test_marks_in_histories import Marked, computable
-from tests.core.planner.test_products import inside, partitions_of
+from tests.core.planner.test_marks_in_histories import Marked, check_last_words
 from tests.depth import histories
 
 
@@ -52,30 +50,6 @@ class Ticking(Marked):
         super().rest()
 
 
-def follows(history: Marked) -> None:
-    """What is there, skipped, done and computed again in the end is as people said last."""
-    waived = history.waived()
-    there = {name: history.there(name) for name in history.story.project.assets}
-    for name, spec in history.story.project.assets.items():
-        if spec.source is not None:
-            continue
-        state, context = history.story.state.assets[name], history.story.context()
-        assert {*inside(spec.partitioning, state.coverage)} == there[name]
-        known = {
-            b: status for parts, status in partition_statuses(context, spec) for b in inside(spec.partitioning, parts)
-        }
-        for partition in partitions_of(spec.partitioning):
-            word, _ = history.last_words(name, partition)
-            if word == "skip":
-                assert known[partition] == "skipped"
-            elif word == "done":
-                assert partition in there[name]
-            elif word == "missing":
-                assert not computable(history, spec, partition, waived, there), f"{name} {partition} is missing still"
-            elif word == "run":
-                assert known[partition] == "current"
-
-
 @histories(12)
 @given(st.randoms(use_true_random=False), st.integers(3, 30))
 def test_lookback_computes_nothing_that_is_skipped(random: Random, steps: int):
@@ -83,7 +57,7 @@ def test_lookback_computes_nothing_that_is_skipped(random: Random, steps: int):
     for _ in range(steps):
         history.say() if random.random() < 0.25 else history.step()
     history.rest()
-    follows(history)
+    check_last_words(history)
 
 
 @histories(12)
@@ -93,4 +67,4 @@ def test_by_a_timetable_the_last_word_counts_too(random: Random, steps: int):
     for _ in range(steps):
         history.say() if random.random() < 0.25 else history.step()
     history.rest()
-    follows(history)
+    check_last_words(history)
