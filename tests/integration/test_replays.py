@@ -31,6 +31,8 @@ FILES = {
     "assets/drawn.sql": "SELECT shop, rand() AS lot FROM {{ inlets.orders }}\n",
     "assets/shown.yml": "asset: shown\npath: lake/shown\nwrite: {publish: {keep: 3}}\n",
     "assets/shown.sql": "SELECT shop FROM {{ inlets.orders }}\n",
+    "assets/ranked.yml": "asset: ranked\npath: lake/ranked\nschedule: manual\n",
+    "assets/ranked.sql": "SELECT * FROM {{ inlets.shown }}\n",
     "assets/both.yml": "asset: both\npython: replayed_jobs:split\nschedule: manual\noutlets:\n"
     "  shops: {path: lake/shops}\n  amounts: {path: lake/amounts}\n",
     "replayed_jobs.py": "def split(orders):\n"
@@ -135,13 +137,25 @@ def test_versions_that_are_gone_are_named(conf, spark):
 
 
 @pytest.mark.alike
+def test_an_iteration_that_is_no_longer_kept_is_named(conf, spark):
+    shown = conf / "assets/shown.yml"
+    shown.write_text(shown.read_text().replace("keep: 3", "keep: 1"))
+    Project.load(conf).run(spark, select="shown")
+    made = run(conf, spark, "ranked")
+    write_orders(conf, ORDERS)
+    Project.load(conf).run(spark, select="shown")
+    with pytest.raises(RunError, match=r"needs iteration shown-\S+ of shown and version 0 of ranked; .* `keep` old"):
+        Project.load(conf).history.replay(made, spark)
+
+
+@pytest.mark.alike
 def test_what_cannot_be_computed_again_in_the_same_way_is_refused(conf, spark):
     (shown,) = [each.run for each in Project.load(conf).run(spark, select="shown").runs]
     split = run(conf, spark, "both")
     with pytest.raises(InputError, match="its rows are an iteration"):
         Project.load(conf).history.replay(shown, spark)
     (conf / "replayed_jobs.py").write_text(FILES["replayed_jobs.py"].replace("'shop')", "'shop').distinct()"))
-    with pytest.raises(InputError, match="only queries of at most 20,000 characters are recorded as text"):
+    with pytest.raises(InputError, match="only one query, of at most 20,000 characters, is recorded as text"):
         Project.load(conf).history.replay(split, spark)
     with pytest.raises(InputError, match="unknown run 'nothing'"):
         Project.load(conf).history.replay("nothing", spark)

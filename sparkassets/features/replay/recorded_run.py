@@ -136,7 +136,7 @@ def _with_recorded_code(asset: AssetSpec, definition: AssetDefinition, run: str)
     present = asset.definition
     why = ""
     if not isinstance(asset.body, SqlBody) or present is None or not definition.text:
-        why = "only queries of at most 20,000 characters are recorded as text"
+        why = "only one query, of at most 20,000 characters, is recorded as text"
     elif definition.parts != present.parts:
         why = "its params, options or macros have changed, too"
     elif _HIDDEN in definition.text:

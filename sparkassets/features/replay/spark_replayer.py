@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from sparkassets.core.journal.entries import PublishedEntry
     from sparkassets.core.journal.history import RunRecord
+    from sparkassets.core.runs import InletPin
     from sparkassets.core.spec.project_spec import ProjectSpec
     from sparkassets.ports import RunOrder
     from sparkassets.spark.table_comparison import SparkTableComparer
@@ -149,11 +150,19 @@ def _with_reason(error: RunError | SourceError, recorded: RecordedRun) -> RunErr
     message = str(error.args[0])
     if not isinstance(error, SourceError) and not _IS_GONE.search(message):
         return RunError(message, hint=error.hint)
-    pins = [f"version {pin.version} of {name}" for name, pin in recorded.order.pins.items() if pin.version is not None]
+    pins = [_describe_pin(name, pin) for name, pin in recorded.order.pins.items() if pin.version is not None]
     files = [f"the files of {name} as they were" for name in recorded.order.files]
     written = [_written_versions(each, recorded) for each in recorded.order.table_orders]
     needed = listing((*pins, *files, *written), last="and")
-    return RunError(message, hint=f"the replay needs {needed}; VACUUM and the log's retention remove old versions")
+    removal = "VACUUM and the log's retention remove old versions"
+    if any(pin.iteration for pin in recorded.order.pins.values()):
+        removal = f"{removal}, and `keep` old iterations"
+    return RunError(message, hint=f"the replay needs {needed}; {removal}")
+
+
+def _describe_pin(inlet: str, pin: InletPin) -> str:
+    """The iteration or version of a Delta inlet that the run read."""
+    return f"iteration {pin.iteration} of {inlet}" if pin.iteration else f"version {pin.version} of {inlet}"
 
 
 def _written_versions(order: RunOrder, recorded: RecordedRun) -> str:
