@@ -21,7 +21,14 @@ def test_a_plan_of_a_branch_that_is_its_base_says_so(run_cli):
 
 @pytest.mark.parametrize(
     "command",
-    [("status", "--branch"), ("explain", "daily_revenue", "--branch"), ("diff", "--branch"), ("promote",), ("drop",)],
+    [
+        ("status", "--branch"),
+        ("explain", "daily_revenue", "--branch"),
+        ("plan", "--as-of", "2025-01-01", "--branch"),
+        ("diff", "--branch"),
+        ("promote",),
+        ("drop",),
+    ],
 )
 def test_a_branch_that_is_not_there_is_named_and_the_others_with_it(command, shop, run_cli):
     run_cli("run")

@@ -59,7 +59,7 @@ def command(
     if sql and (as_of is not None or not as_json):
         raise InputError("--sql needs --json, and excludes --as-of", hint="`sparkassets render ASSET` prints one run")
     base = open_project(folder)
-    project = open_scope(base)
+    project = open_scope(base, existing=as_of is not None)
     with project.connect() if spark else nullcontext():
         names = select_assets(base, select)
         plan = project.plan(at=at, as_of=as_of, select=names, estimate=estimate)
