@@ -128,6 +128,16 @@ def test_two_runs_of_a_chain_that_never_landed_are_settled_by_one():
     assert summary.runs[0].reason.startswith("takes over a-1 and a-2, which never ended")
 
 
+def test_the_reason_names_a_few_of_many_runs_that_never_ended():
+    w = world()
+    w.tell("s", "2025-01-01")
+    dying(w, "compute")
+    for _ in range(4):
+        dying(w, "fence")
+    (run,) = w.driver().run_works([DueWork()]).runs
+    assert run.reason.startswith("takes over a-1, a-2, a-3 and 2 more, which never ended")
+
+
 def test_a_history_that_cannot_tell_stops_and_asks_a_person():
     from sparkassets.ports import HistoryGoneError
 

@@ -7,11 +7,12 @@ overlaps everything.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import count
 
 from sparkassets.core.journal.state import AssetState, ClaimState
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
+from sparkassets.core.phrases import FEW, few
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.wording import listing
@@ -141,7 +142,7 @@ class RunSlots:
     def explain_wait(self, partitions: PartitionSet) -> str:
         """Why a run of ``partitions`` got no slot."""
         chains = [chain for chain in self.state.chains.values() if self._claims_overlap(chain, partitions)]
-        runs = listing([link.entry.run for chain in chains for link in chain])
+        runs = _name_runs([link for chain in chains for link in chain])
         is_live = any(chain[-1].slot in self.held and chain[-1].status == "open" for chain in chains)
         return (
             f"waits for {runs}, which may compute it"
@@ -239,5 +240,11 @@ def leftover_slots(context: PlanningContext, asset: AssetSpec, state: AssetState
 
 def describe_takeover(chain: Iterable[ClaimState]) -> str:
     """Reason of a run that takes over unfinished runs; empty without any."""
-    runs = [link.entry.run for link in chain]
-    return f"takes over {listing(runs)}, which never ended" if runs else ""
+    links = [*chain]
+    return f"takes over {_name_runs(links)}, which never ended" if links else ""
+
+
+def _name_runs(links: Sequence[ClaimState]) -> str:
+    """The first few runs of these claims; while a table cannot be reached, each attempt adds one."""
+    runs = [link.entry.run for link in links]
+    return few(runs) if len(runs) > FEW else listing(runs)
