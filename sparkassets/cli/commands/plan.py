@@ -52,7 +52,8 @@ def command(
     seconds are based on earlier runs.
 
     --as-of shows the decision of an earlier time: what the journal knew then, by the files of the project as they are
-    now. Assets whose files have changed since are noted.
+    now. Assets whose files have changed since are noted. With --branch, it is what the branch's journal knew of the
+    base, as of its last run before then.
     """
     if spark and as_of is not None:
         raise InputError("--as-of excludes --spark: sources are taken from the journal, as they were known then")
