@@ -1,4 +1,4 @@
-"""The code of assets changes between runs on Spark: what is told, what stays, and how it is healed."""
+"""The code of assets changes between runs: what is told, what stays, and how it is healed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sparkassets import Project
 from sparkassets.app.backfills import BackfillRequest
 from tests.integration import orders
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.alike]
 
 FILES = {
     "project.yml": "project: shop\nstate: ./state\nwarehouse: ./warehouse\nassets: [assets/]\npython: [shopjobs]\n",

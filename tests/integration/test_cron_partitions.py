@@ -10,7 +10,7 @@ import pytest
 from sparkassets import Project
 from tests.e2e.projects import rows, write
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.alike]
 
 BERLIN = ZoneInfo("Europe/Berlin")
 PROJECT = {

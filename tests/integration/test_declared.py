@@ -1,4 +1,4 @@
-"""Assets that are written in Python, run on Spark as their authors would write them."""
+"""Assets that are written in Python, run as their authors would write them."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from sparkassets import Project
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.alike]
 
 CODE = '''
 from pyspark.sql import DataFrame, functions as F

@@ -72,6 +72,7 @@ class Week:
         return [(key, sum(self.readings[key]) / len(self.readings[key])) for key in sorted(self.listed)]
 
 
+@pytest.mark.alike
 def test_customers_come_and_go_over_a_week(spark, folder):
     project, week = Project.load(folder, env={}), Week(folder)
     known: set[str] = set()
@@ -115,6 +116,7 @@ def models_in(folder):
     return {key: file.read_text() if file.exists() else None for key, file in files.items()}
 
 
+@pytest.mark.spark_alone  # changes a table as Sail cannot
 def test_a_run_of_its_own_publishes_the_files_of_each_customer(spark, folder):
     (folder / "jobs" / "models.py").unlink()
     (folder / "jobs" / "files.py").write_text(LIST + TRAIN)

@@ -13,7 +13,7 @@ from jobs.landing import source_folder
 from sparkassets import Project
 from tests.e2e.projects import write
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.alike]
 
 ROWS = 400
 """Of each month."""

@@ -1,4 +1,4 @@
-"""The snippets of the proposal about times and events, as they stand, in SQL and in functions, run on Spark."""
+"""The snippets of the proposal about times and events, as they stand, in SQL and in functions, run."""
 
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from sparkassets import Project
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.alike]
 
 CODE = '''
 import datetime

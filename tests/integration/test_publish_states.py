@@ -37,6 +37,7 @@ def folders(root: Path, asset: str) -> list[str]:
     return sorted(each.name for each in there.iterdir()) if there.exists() else []
 
 
+@pytest.mark.spark_alone  # commits by it
 def test_a_table_of_which_only_spark_may_commit_keeps_its_iterations_and_goes_back(spark, tmp_path):
     asset = "asset: total\ninlets: [numbers]\nwrite: {publish: {keep: 3}}\ncommit: spark\n"
     root = write(tmp_path, {**FILES, "assets/total.yml": asset})
@@ -52,6 +53,7 @@ def test_a_table_of_which_only_spark_may_commit_keeps_its_iterations_and_goes_ba
     assert [each.newest for each in project.history.iterations("total")] == [False, True]
 
 
+@pytest.mark.alike
 def test_an_earlier_interval_is_published_beside_the_newest(spark, tmp_path):
     yaml = "asset: total\nschedule: {cron: '0 0 * * *', start: 2025-03-01}\ninlets: [numbers]\n"
     files = {
@@ -77,6 +79,7 @@ def test_an_earlier_interval_is_published_beside_the_newest(spark, tmp_path):
     assert spark.read.format("delta").load(beside.path).collect() == [("2025-03-01",)]
 
 
+@pytest.mark.alike
 def test_a_report_a_month_shows_the_newest_edition_of_each(spark, tmp_path):
     folder = shutil.copytree(EXAMPLES / "06_regulatory_report", tmp_path / "06")
     for file in folder.glob("*.yml"):
@@ -107,6 +110,7 @@ def test_a_report_a_month_shows_the_newest_edition_of_each(spark, tmp_path):
 FUNCTION = "asset: model\ninlets: [numbers]\nwrite: {publish: {keep: 2}}\npython: jobs.work:train\nretries: 0\n"
 
 
+@pytest.mark.alike
 @pytest.mark.parametrize(
     ("body", "told"),
     [

@@ -1,4 +1,4 @@
-"""Partitions without a column on Spark: what is appended or published by interval, and what rows are not asked for."""
+"""Partitions without a column: what is appended or published by interval, and what rows are not asked for."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +10,7 @@ from deltalake import DeltaTable, write_deltalake
 from sparkassets import BackfillRequest, Project
 from tests.e2e.projects import write
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.alike]
 
 FILES = {
     "project.yml": "project: shop\nstate: state\nwarehouse: warehouse\nassets: [assets]\npython: [jobs]\n",
