@@ -61,10 +61,7 @@ def test_wherever_a_branch_is_killed_what_is_promoted_is_there_once(name, tmp_pa
     check(shop)
 
 
-@pytest.mark.parametrize(
-    ("name", "point"),
-    [(NAMES[1], "commit:in"), (NAMES[4], "write:half"), (CONTINUED[0], "commit:in")],
-)
+@pytest.mark.parametrize(("name", "point"), [(WHOLE[2], "write:half"), (CONTINUED[2], "commit:in")])
 def test_a_sample_of_these(name, point, tmp_path, figures):
     shop, hit = opened(tmp_path, name, figures), Random(name).randint(8, 24)  # noqa: S311  nothing to keep secret
     for adds, killed in ((1, {"point": point}), (2, {"hit": hit})):
