@@ -282,7 +282,7 @@ class AssetCommands:
             questions[:] = [
                 link
                 for claim in asset_state.asking_claims
-                for link in asset_state.chains[claim.slot]
+                for link in asset_state.chains[claim.run_slot]
                 if link is not claim
             ]
             return build_mark_entries(context, request)

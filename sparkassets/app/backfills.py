@@ -333,7 +333,7 @@ class BackfillCommands:
 
         def decide(state: State) -> Sequence[Entry]:
             asset_state = state.assets.get(asset)
-            given_up[:] = [each.left for each in asset_state.redo] if asset_state is not None else []
+            given_up[:] = [each.left for each in asset_state.redo_requests] if asset_state is not None else []
             return [BackfillEntry(asset, NOTHING, PartitionSet.union(given_up))] if given_up else []
 
         with self._context.recording("backfill") as ledger:

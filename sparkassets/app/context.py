@@ -56,7 +56,7 @@ def _with_withheld_keys(run: RunResult, project: ProjectSpec) -> RunResult:
     asset = project.assets.get(run.asset)
     if not run.withheld or asset is None:
         return run
-    if run.request.apart and run.interval is not None:
+    if run.request.is_instance and run.interval is not None:
         return replace(run, held=("..".join(format_zoned(from_unix(at), project.timezone) for at in run.interval),))
     return replace(run, held=tuple(asset.partitioning.labels(run.withheld)))
 

@@ -63,7 +63,7 @@ class PartitionCommands:
         state = context.state_of(spec)
         return {
             key: output.definition.id
-            for output in state.made
+            for output in state.definition_outputs
             for key in spec.partitioning.keys(partitions_made_by(spec, state, output))
         }
 

@@ -106,5 +106,5 @@ def _expired_claims(state: State, moment: int) -> frozenset[int]:
         claim.token
         for asset in state.assets.values()
         for claim in asset.chain
-        if claim.status == "open" and max(claim.at, claim.proved) + claim.entry.lease_seconds < moment
+        if claim.status == "open" and max(claim.at, claim.alive_at) + claim.entry.lease_seconds < moment
     )

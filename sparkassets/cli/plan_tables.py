@@ -110,11 +110,9 @@ def _print_notes(notes: Sequence[AssetNote], project: ProjectSpec, terminal: Ter
 
 def _print_runs(plan: Plan, project: ProjectSpec, terminal: Terminal) -> None:
     """Prints the planned runs with their reasons and, if they were estimated, their costs."""
-    asset_column, partitions_column, reason_column = (
-        TableColumn("asset"),
-        TableColumn("partitions", wraps=True),
-        TableColumn("reason", wraps=True),
-    )
+    asset_column = TableColumn("asset")
+    partitions_column = TableColumn("partitions", wraps=True)
+    reason_column = TableColumn("reason", wraps=True)
     rows = [_planned_row(run, project, whole=terminal.width is None) for run in plan.runs]
     if plan.totals is None:
         print_table(terminal, [asset_column, partitions_column, reason_column], rows)

@@ -99,7 +99,7 @@ class Summary:
                 request = run.request
                 # An instance is its own unit: the run of a later instance does not recompute an earlier one.
                 key: tuple[object, ...] = (run.asset,)
-                if request.apart:
+                if request.is_instance:
                     key = (run.asset, request.interval, request.events)
                 later = recomputed.get(key, NOTHING)
                 withheld += [run] if run.withheld - later else []

@@ -153,7 +153,7 @@ def branch_warehouse(warehouse: str, branch: str) -> str:
 RunKind = Literal["scheduled", "backfill"]
 
 
-@frozen
+@frozen(stored_names={"owed_lookback": "owes", "run_slot": "slot", "is_instance": "apart", "repeated_run": "again"})
 class RunRequest:
     """The partitions of one run, the inputs that it reads, its reason, and the events and ticks that it uses up.
 
@@ -168,16 +168,16 @@ class RunRequest:
         consumption: Events and ticks that it uses up once it succeeds.
         rebuilds: Whether it replaces the whole table and its columns. An unfinished rebuild leaves the old table, and
             nothing due.
-        owes: Partitions before the gaps that it begins to fill, which another run computes again (lookback).
+        owed_lookback: Partitions before the gaps that it begins to fill, which another run computes again (lookback).
         gaps: These gaps, as they were before it.
-        slot: Run slot of its claim; 0 is the asset's own chain, parallel runs have one each.
+        run_slot: Run slot of its claim; 0 is the asset's own chain, parallel runs have one each.
         definition: Id of the definition that it is computed by; empty where unknown.
         restores: The run whose iteration it makes the newest again, instead of computing.
         judge: Id of the code and rules that judge it; empty where ``definition`` is that id.
         accepted: Partitions that a person wants published although their validations fail.
         promotes: Rows of a branch that it takes over, instead of computing.
-        apart: Whether it is one instance of an asset without partitions, where each instance is a run of its own.
-        again: The withheld run of the same instance that it repeats.
+        is_instance: Whether it is one instance of an asset without partitions, where each instance is a run of its own.
+        repeated_run: The withheld run of the same instance that it repeats.
         unread_by: Assets that read no changed column of it, so that they stay current.
     """
 
@@ -192,16 +192,16 @@ class RunRequest:
     events: tuple[int, ...] = ()
     consumption: RunConsumption = field(default_factory=RunConsumption)
     rebuilds: bool = False
-    owes: PartitionSet = NOTHING
+    owed_lookback: PartitionSet = NOTHING
     gaps: PartitionSet = NOTHING
-    slot: int = 0
+    run_slot: int = 0
     definition: str = ""
     restores: str = ""
     judge: str = ""
     accepted: PartitionSet = NOTHING
     promotes: BranchPromotion | None = None
-    apart: bool = False
-    again: str = ""
+    is_instance: bool = False
+    repeated_run: str = ""
     unread_by: tuple[str, ...] = ()
 
 
@@ -227,9 +227,9 @@ class RequestedRun:
         return self.request.partitions
 
     @property
-    def slot(self) -> int:
+    def run_slot(self) -> int:
         """The run slot of its claim."""
-        return self.request.slot
+        return self.request.run_slot
 
     @property
     def interval(self) -> tuple[int, int] | None:

@@ -91,7 +91,14 @@ class FileSegments:
         return NOWHERE if key is None else FileSegment(key, key, rows=rows)
 
     def read_value_bounds(self, low: Any, high: Any, *, rows: int | None, nulls: int | None) -> FileSegment | None:  # noqa: ANN401
-        """The segments between two bounds in a file; None where its statistics do not say."""
+        """The segments of a file whose column has these least and greatest values; None if that says nothing.
+
+        Args:
+            low: The least value in the file's statistics.
+            high: The greatest one.
+            rows: Rows of the file; None if unknown.
+            nulls: How many of them are NULL; None if unknown.
+        """
         if nulls:
             self.leave_out(NULL)
         if holds_no_value(low, rows=rows, nulls=nulls):
@@ -326,7 +333,7 @@ class FileParts:
     def within(self, part: FilePart, parts: PartitionSet) -> PartitionSet:
         """The subset of ``parts`` that some row of the file may be in.
 
-        If the file's segment is not known to be one, only segments that ``parts`` names are tried.
+        A file that may hold several segments is compared with each segment that ``parts`` names.
         """
         if part.is_empty:
             return NOTHING

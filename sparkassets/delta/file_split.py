@@ -223,10 +223,8 @@ def make_touch_test(
     columns = find_columns(table.schema().to_json(), partitioning)
     if parts.is_everything or columns is None or not partitioning.is_partitioned:
         return lambda _: bool(parts)
-    file_parts, folder = (
-        FileParts.from_columns(columns, partitioning.with_segments_of(parts)),
-        None if columns.time is None else columns.time.physical,
-    )
+    file_parts = FileParts.from_columns(columns, partitioning.with_segments_of(parts))
+    folder = None if columns.time is None else columns.time.physical
     check = _HoldingCheck(parts, file_parts)
     present = frozenset(file.place for file in (*split.inside, *split.mixed))
 

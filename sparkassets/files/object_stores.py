@@ -161,7 +161,7 @@ _AZURITE = "http://127.0.0.1:10000"
 
 
 def local_path(place: str) -> str | None:
-    """The path on this machine's disk that ``place`` means, every character for itself; None for an object store.
+    """The path on this machine's disk that ``place`` means, without decoding ``%`` escapes; None for an object store.
 
     >>> local_path("file:///data/100%"), local_path("/data"), local_path("s3a://bucket/data")
     ('/data/100%', '/data', None)

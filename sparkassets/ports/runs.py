@@ -163,12 +163,11 @@ class RunOrder:
     @property
     def is_atomic(self) -> bool:
         """Whether all of it is published or nothing: inputs are used up as a whole, or the table is rebuilt."""
-        asset, is_one_unit = (
-            self.asset,
-            self.rebuilds or self.keeps_newest_iteration or self.discovers_segments or self.partitions.is_everything,
+        is_one_unit = (
+            self.rebuilds or self.keeps_newest_iteration or self.discovers_segments or self.partitions.is_everything
         )
         appends = any(each.asset.write is not None and each.asset.write.only_adds for each in self.table_orders)
-        return is_one_unit or appends or isinstance(asset.strategy, LatestOnly)
+        return is_one_unit or appends or isinstance(self.asset.strategy, LatestOnly)
 
     def is_fully_withheld(self, withheld: PartitionSet) -> bool:
         """Whether withholding these partitions leaves nothing of the run."""
@@ -250,7 +249,7 @@ class DataCommit(MeasuredRun):
         version: The table's version; None for a target that is not a table.
         metrics: Delta's operation metrics (``numOutputRows`` and the like).
         operation: Delta's ``WRITE``, ``MERGE`` or ``DELETE``; it defines the meaning of the metrics.
-        mark, besides: As in `SuccessEntry`.
+        commit_mark, other_changed_partitions: As in `SuccessEntry`.
     """
 
     run: str
@@ -261,8 +260,8 @@ class DataCommit(MeasuredRun):
     measures: Mapping[str, Any]
     metrics: Mapping[str, int]
     operation: str = "WRITE"
-    mark: str = ""
-    besides: PartitionSet = NOTHING
+    commit_mark: str = ""
+    other_changed_partitions: PartitionSet = NOTHING
 
     @property
     def stamped_version(self) -> int:

@@ -110,7 +110,7 @@ class RunClaimer:
 
     def _activate(self, run: PlannedRun, entry: ClaimEntry, engine: Engine, targets: TargetFactory) -> None:
         """Makes a run active that was just claimed; its execution settles the older claims of its chain first."""
-        *older, claim = self._ledger.state.assets[entry.asset].chains[entry.slot]
+        *older, claim = self._ledger.state.assets[entry.asset].chains[entry.run_slot]
         order = self._orders.build_order(run, claim)
         enlist = partial(self._enlistment.enlist, entry.asset, claim.token)
         execution = RunExecution(
@@ -125,4 +125,4 @@ class RunClaimer:
 
 def _excludes(other: PlannedRun, run: PlannedRun) -> bool:
     """Whether two runs cannot be claimed at once: of one asset, but for runs that the plan has side by side."""
-    return other.asset == run.asset and (other.slot == run.slot or not other.slot or not run.slot)
+    return other.asset == run.asset and (other.run_slot == run.run_slot or not other.run_slot or not run.run_slot)

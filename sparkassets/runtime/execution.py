@@ -313,7 +313,7 @@ class RunExecution:
             fenced=fenced,
             attempts=self._attempts,
             divisions=division_budget(self._order, error) if cause == "error" else None,
-            bad=bad_partitions(self._order, error) if cause == "error" else NOTHING,
+            bad_partitions=bad_partitions(self._order, error) if cause == "error" else NOTHING,
         )
 
     def _skip_outcome(self, error: BaseException) -> SkippedRun | None:

@@ -66,7 +66,7 @@ def outlet_with_iteration(
 def _iteration_fields(
     entry: PublishedEntry, asset: AssetSpec, state: State, request: RunRequest, committed: DataCommit
 ) -> dict[str, Any]:
-    """Entry fields for the iteration: ``iteration`` and ``beside`` of a new one, or ``restores`` of a rollback."""
+    """Fields of the entry about the iteration: its name and whether it is hidden; for a rollback, the restored run."""
     asset_state, run = state.assets[asset.name], request.restores or entry.run
     restored = find_iteration(asset_state, run) if request.restores else None
     name = restored.name if restored is not None else _committed_name(committed)
@@ -77,7 +77,7 @@ def _iteration_fields(
         return {"restores": run, "extra": {**entry.extra, **event_extra, "rollback": True}}
     return {
         "iteration": name,
-        "beside": keeps_newest_iteration(asset, asset_state, request),
+        "is_hidden_iteration": keeps_newest_iteration(asset, asset_state, request),
         "extra": {**entry.extra, **event_extra},
     }
 
@@ -92,7 +92,7 @@ def _is_written_as_files(committed: DataCommit) -> bool:
 
 def _retained_iterations(asset: AssetState) -> tuple[Collection[str], range]:
     """Names of the iterations to keep, and the range of run tokens whose other folders may be removed."""
-    return {each.name for each in asset.iterations}, range(asset.placed, asset.done + 1)
+    return {each.name for each in asset.iterations}, range(asset.placed_since, asset.newest_token + 1)
 
 
 def _remove_iterations(

@@ -102,8 +102,8 @@ class LeaseMonitor:
             return not self._alive(claim.entry.processes)
         now = self._clock.monotonic()
         sighting = self._sightings.get(claim.token)
-        if sighting is None or sighting.renewed != claim.renewed:
-            self._sightings[claim.token] = ClaimSighting(claim.renewed, now, was_renewed=sighting is not None)
+        if sighting is None or sighting.renewed != claim.renewed_seq:
+            self._sightings[claim.token] = ClaimSighting(claim.renewed_seq, now, was_renewed=sighting is not None)
             return False
         return now - sighting.since > claim.entry.lease_seconds
 

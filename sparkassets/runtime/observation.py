@@ -326,17 +326,24 @@ def _writable_assets(project: ProjectSpec, select: Collection[str] | None) -> se
 def recorded_table(asset: AssetSpec, state: State) -> RecordedTable | None:
     """The asset's table as the journal records it; None if no run was recorded in one."""
     recorded, runs = state.assets[asset.name], state.assets.get(asset.written_by or asset.name)
-    if recorded.table_id is None or recorded.version is None or recorded.seen is None or recorded.mark is None:
+    if (
+        recorded.table_id is None
+        or recorded.version is None
+        or recorded.seen_version is None
+        or recorded.commit_mark is None
+    ):
         return None
     chain = _commit_chain(asset, state)
     settled_runs = (
-        {link.entry.run for each in runs.asking_claims for link in runs.chains[each.slot]} if runs is not None else ()
+        {link.entry.run for each in runs.asking_claims for link in runs.chains[each.run_slot]}
+        if runs is not None
+        else ()
     )
     return RecordedTable(
         recorded.table_id,
         recorded.version,
-        recorded.seen,
-        recorded.mark,
+        recorded.seen_version,
+        recorded.commit_mark,
         chain.app,
         recorded.coverage,
         settled_runs,

@@ -51,7 +51,7 @@ class FailedRun:
     """The run failed; ``fenced`` if no commit of it can land any more.
 
     Attributes:
-        divisions, bad, asks, watermarks: As in `FailureEntry`.
+        divisions, bad_partitions, asked_runs, watermarks: As in `FailureEntry`.
     """
 
     cause: FailureCause
@@ -59,8 +59,8 @@ class FailedRun:
     fenced: bool
     attempts: int
     divisions: int | None = None
-    bad: PartitionSet = NOTHING
-    asks: tuple[str, ...] = ()
+    bad_partitions: PartitionSet = NOTHING
+    asked_runs: tuple[str, ...] = ()
     watermarks: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -121,11 +121,11 @@ def ask_person(order: RunOrder, older: Sequence[ClaimState], error: HistoryGoneE
 
     All older runs are fenced by then, so none can land after the person has looked.
     """
-    open_runs = tuple(link.entry.run for link in older if link.asks is None)
+    open_runs = tuple(link.entry.run for link in older if link.question is None)
     runs = (error.restored_commit.run,) if error.restored_commit is not None else open_runs
     watermarks = error.restored_commit.measures.get("watermarks", {}) if error.restored_commit is not None else {}
     error.hint = question_hint(order.asset.name, order.asset.partitioning, recovery_question(order, older, runs))
-    return FailedRun("error", error, fenced=False, attempts=0, asks=runs, watermarks=watermarks)
+    return FailedRun("error", error, fenced=False, attempts=0, asked_runs=runs, watermarks=watermarks)
 
 
 def ask_to_complete(
@@ -149,7 +149,7 @@ def ask_to_complete(
     error = RunError(f"{situation}: {_describe_cause(failed.error)}", hint=hint)
     error.__cause__ = failed.error
     commit = next(outlet_order for outlet_order in commits if outlet_order is not None)
-    return replace(failed, error=error, asks=(run,), watermarks=commit.measures.get("watermarks", {}))
+    return replace(failed, error=error, asked_runs=(run,), watermarks=commit.measures.get("watermarks", {}))
 
 
 def _describe_cause(error: BaseException) -> str:
@@ -160,5 +160,5 @@ def _describe_cause(error: BaseException) -> str:
 
 def recovery_question(order: RunOrder, older: Sequence[ClaimState], runs: tuple[str, ...]) -> RecoveryQuestion:
     """The question to a person: are the rows of these unfinished runs in the table?"""
-    claimed = PartitionSet.union(link.entry.partitions for link in older if link.asks is None)
+    claimed = PartitionSet.union(link.entry.partitions for link in older if link.question is None)
     return RecoveryQuestion(runs, partitions_in_question(order.asset.partitioning, claimed))

@@ -70,8 +70,8 @@ class RunEntryBuilder:
             hint=failure.hint,
             seconds=seconds,
             divisions=failed.divisions,
-            bad=failed.bad,
-            asks=failed.asks,
+            bad_partitions=failed.bad_partitions,
+            asked_runs=failed.asked_runs,
             watermarks=failed.watermarks,
         )
 
@@ -114,8 +114,8 @@ class RunEntryBuilder:
             definition=request.definition,
             keys=keys,
             unchanged=_find_unchanged(state, asset, outcome, partitions - committed.withheld),
-            mark="" if asset.outlets else committed.mark,
-            besides=committed.besides,
+            commit_mark="" if asset.outlets else committed.commit_mark,
+            other_changed_partitions=committed.other_changed_partitions,
             outlets=asset.outlets,
             **_judgement_fields(committed, partitions),
         )
@@ -223,8 +223,8 @@ def _outlet_entries(
             extra={**committed.rows, **shared_extra, **outlet_extra},
             definition=entry.definition,
             withheld=entry.withheld,
-            mark=committed.mark,
-            besides=committed.besides,
+            commit_mark=committed.commit_mark,
+            other_changed_partitions=committed.other_changed_partitions,
             unchanged=entry.published_partitions
             & unchanged_for_consumers(state.assets[name], committed.unchanged_partitions, table_id=committed.table_id),
         )

@@ -48,7 +48,7 @@ class OrderBuilder:
         order = RunOrder(
             asset=asset,
             run=claim.entry.run,
-            app_id=app_id(state.journal_id, asset.name, request.slot),
+            app_id=app_id(state.journal_id, asset.name, request.run_slot),
             token=claim.token,
             partitions=request.partitions,
             pins=request.pins,
@@ -114,7 +114,7 @@ class OrderBuilder:
 
 def _known_position(asset: AssetState) -> tuple[str, int] | None:
     """The table, and the version of it, up to which the asset's readers know its changes."""
-    return None if asset.table_id is None or asset.seen is None else (asset.table_id, asset.seen)
+    return None if asset.table_id is None or asset.seen_version is None else (asset.table_id, asset.seen_version)
 
 
 def _previous_interval(last: LastRun | None, interval: tuple[int, int] | None) -> tuple[datetime, datetime] | None:

@@ -52,7 +52,7 @@ def observe_own_tables(
 def _observe_table(
     committed: DataCommit, asset: AssetSpec, partitions: PartitionSet, state: State, targets: TargetObserver
 ) -> DataCommit:
-    """The commit of one table with its version, its unchanged partitions, and ``besides``: changes outside the run.
+    """The commit of one table with its version, its unchanged partitions, and what changed outside the run.
 
     A table that has not changed since it was recorded keeps its recorded version. A change that cannot be determined by
     partition counts for all that the table holds.
@@ -65,21 +65,23 @@ def _observe_table(
     if recorded is not None and finding is None:
         changed = NOTHING
         committed = replace(
-            committed, table_id=recorded.table_id, version=recorded.accounted_version, mark=recorded.mark
+            committed, table_id=recorded.table_id, version=recorded.accounted_version, commit_mark=recorded.mark
         )
     else:
         if finding is None or finding.version is None:
             finding = targets.read_position(asset)
         if finding is None:
             raise _no_table(asset, asset.storage)
-        committed = replace(committed, table_id=finding.table_id, version=finding.version, mark=finding.mark or "")
+        committed = replace(
+            committed, table_id=finding.table_id, version=finding.version, commit_mark=finding.mark or ""
+        )
         if recorded is not None:
             changed = finding.changed_partitions
     if asset.partitioning.is_partitioned and changed.is_everything:
         changed = partitions if recorded is None else partitions | recorded.coverage
     if asset.unchanged == "skip":
         committed = committed.with_unchanged(partitions - changed)
-    return replace(committed, besides=changed - partitions)
+    return replace(committed, other_changed_partitions=changed - partitions)
 
 
 def _no_table(asset: AssetSpec, storage: StorageLocation) -> RunError:

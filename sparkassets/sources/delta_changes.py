@@ -172,10 +172,8 @@ class TableParts:
         self, files: Sequence[FileAction], seen_version: int, version: int, coverage: PartitionSet
     ) -> PartitionSet:
         """The partitions that removed files may have held, where nothing is known about their rows."""
-        parts_before, held = (
-            self._file_parts_at(seen_version),
-            coverage or self.find_partitions(self._table_at(version)),
-        )
+        parts_before = self._file_parts_at(seen_version)
+        held = coverage or self.find_partitions(self._table_at(version))
         parts = (parts_before.get(file.path, self.file_parts.unknown_part) for file in files)
         return PartitionSet.union([self.file_parts.within(part, held) for part in parts])
 

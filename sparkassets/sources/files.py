@@ -293,10 +293,8 @@ def _find_unsettled(asset: AssetSpec, slots: Mapping[str, _SlotFiles], now: date
     if not settle_seconds:
         return set()
     second = 10**9
-    latest_settled, latest_possible = (
-        (int(now.timestamp()) - settle_seconds) * second,
-        (int(now.timestamp()) + _MOST_SECONDS_AHEAD) * second,
-    )
+    latest_settled = (int(now.timestamp()) - settle_seconds) * second
+    latest_possible = (int(now.timestamp()) + _MOST_SECONDS_AHEAD) * second
     for slot in slots.values():
         for path, _, changed in slot.files:
             if changed > latest_possible:

@@ -144,6 +144,7 @@ class RunPartitions(tuple[RunPartition, ...]):  # noqa: SLOT001  with attributes
         return self._past()
 
     def __getitem__(self, index: Any) -> Any:  # noqa: ANN401  a name, a place or a slice
+        """An item of the list, or for templates, which look up names as items, one of its properties."""
         if index in ("definition", "current", "past"):
             return getattr(self, index)
         return super().__getitem__(index)

@@ -325,10 +325,8 @@ def _describe_computation(
     require_utc(frame.sparkSession, asset=order.asset.name)
     order = order.with_new_segments(context.added_segments)
     frame = drop_other_segments(drop_defaults(frame), order)
-    schema, table = (
-        mode_of(order).table_schema(order.asset, frame.schema),
-        describe_table_of(session, order.asset),
-    )
+    schema = mode_of(order).table_schema(order.asset, frame.schema)
+    table = describe_table_of(session, order.asset)
     refuse_ignored_kinds(inlets.changes, order.asset, frame.schema.names)
     check_schema(session, order, schema, table)
     rows = with_plain_strings(frame, frame.schema)

@@ -60,7 +60,7 @@ def refuse_broken(asset: str, schema: StructType, target: TableDescription) -> N
 
 
 def replace_rows(frame: DataFrame, target: TableDescription) -> tuple[DataFrame, Columns]:
-    """The rows that replace all of ``target``, and what becomes of its columns."""
+    """The frame to write in place of all rows of ``target``, and what that does to the columns of the table."""
     differences = find_differences(frame.schema, target.schema)
     if not _needs_replacing(differences):
         return frame, "widened" if differences.extra else "kept"

@@ -139,10 +139,8 @@ class MemoryStore:
         """Upgrades entries, snapshot and base rows to today's format; returns how many rows changed."""
         with self._lock:
             self._check()
-            rows, snapshot = (
-                [*map(upgrade.upgrade_entry, self._rows)],
-                tuple(map(upgrade.upgrade_snapshot, self._snapshot)),
-            )
+            rows = [*map(upgrade.upgrade_entry, self._rows)]
+            snapshot = tuple(map(upgrade.upgrade_snapshot, self._snapshot))
             base = tuple(map(upgrade.upgrade_snapshot, self._base))
             old, new = (*self._rows, *self._snapshot, *self._base), (*rows, *snapshot, *base)
             self._rows, self._snapshot, self._base = rows, snapshot, base

@@ -149,10 +149,8 @@ class RowTests:
         judgement = RunJudgement()
         for each in order.table_orders:
             computation = computation_for(computed, each.asset.name)
-            asked, rows = (
-                find_rules(computation.order, computation.inlets, self._engine.workplace.packages),
-                computation.frame,
-            )
+            asked = find_rules(computation.order, computation.inlets, self._engine.workplace.packages)
+            rows = computation.frame
             if asked is not None:
                 marked = flag_taken_rows(rows, asked)
                 rows = rows if marked is None else marked

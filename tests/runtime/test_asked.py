@@ -213,6 +213,6 @@ def test_a_snapshot_keeps_what_is_asked():
     run(w)
     known = ledger(w).state
     (link,) = known.assets["a"].asking_claims
-    assert link.asks.runs == ("a-1",)
-    assert link.asks.watermarks == {"s": "high-4"}
+    assert link.question.runs == ("a-1",)
+    assert link.question.watermarks == {"s": "high-4"}
     assert decode(encode(known), journal_id=known.journal_id).assets == known.assets

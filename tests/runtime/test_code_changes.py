@@ -21,7 +21,11 @@ def coded(definition: AssetDefinition):
 
 def made_by(state: State) -> dict[str, list[str]]:
     a = state.assets["a"]
-    return {each.definition.id: a.spec.partitioning.labels(each.partitions) for each in a.made if each.partitions}
+    return {
+        each.definition.id: a.spec.partitioning.labels(each.partitions)
+        for each in a.definition_outputs
+        if each.partitions
+    }
 
 
 def opened(w: World) -> State:

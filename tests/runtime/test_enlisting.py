@@ -52,7 +52,7 @@ def test_it_names_what_else_commits_before_that_does():
     assert claimed(w).entry.processes == (DRIVER, JVM)
     renewal = [from_row(row).entry for row in w.store.read_history(HistoryQuery(kinds=["renew"]))]
     assert renewal == [RenewEntry((("a", claimed(w).token),), (JVM,))]
-    assert claimed(w).renewed > claimed(w).token
+    assert claimed(w).renewed_seq > claimed(w).token
 
 
 def test_it_names_it_once():

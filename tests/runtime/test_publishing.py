@@ -51,7 +51,7 @@ def test_each_run_is_recorded_as_an_iteration_and_older_ones_are_removed_after_t
     assert [each.name.rpartition(".")[2] for each in known.iterations] == ["1", "1"]
     name, kept, unsettled, tokens = world.engine.removals[-1]
     assert (name, kept, unsettled) == ("model", sorted(each.name for each in known.iterations), [])
-    assert tokens == range(known.done + 1)
+    assert tokens == range(known.newest_token + 1)
     assert first not in {each.run for each in known.iterations}
 
 

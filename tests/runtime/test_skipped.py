@@ -62,14 +62,14 @@ def test_a_skipped_run_is_no_failure_no_event_and_is_not_tried_again():
     assert w.engine.data("a") == []
     assert run(w).runs == ()
     known = state(w, "a")
-    assert (known.chain, known.failed, known.last, known.skip.reason) == ((), (), None, REASON)
+    assert (known.chain, known.failed, known.last, known.last_skip.reason) == ((), (), None, REASON)
     assert [(each.status, each.skipped) for each in w.opened().history.runs(asset="a")] == [("skipped", REASON)]
     explanation = repr(w.opened().explain("a"))
     assert re.search(f"skipped last in a-1 at [^ ]+: {REASON}\n.*never succeeded", explanation)
     w.engine.hooks.clear()
     w.tell("s")
     assert ended(run(w)) == [("a", "success", ""), ("b", "success", "")]
-    assert state(w, "a").skip is None
+    assert state(w, "a").last_skip is None
 
 
 @pytest.mark.parametrize("moment", ["prepare", "write"])
@@ -168,7 +168,7 @@ def test_a_backfill_ends_although_its_runs_are_skipped():
     assert ended(driver.run_works([BackfillWork(w.project.assets["a"], BOTH, force=True)])) == [
         ("a", "skipped", REASON)
     ]
-    assert not state(w, "a").redo
+    assert not state(w, "a").redo_requests
     assert run(w).runs == ()
 
 

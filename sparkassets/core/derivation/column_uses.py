@@ -90,9 +90,9 @@ class QueryDerivation:
         return next((uses for name, uses in self.columns.items() if name.casefold() == column.casefold()), None)
 
 
-def merge_uses(each: Iterable[ColumnUses | None]) -> ColumnUses | None:
-    """All uses together; None where one is not sure."""
-    all_uses = list(each)
+def merge_uses(uses_of_parts: Iterable[ColumnUses | None]) -> ColumnUses | None:
+    """The uses of all parts of a query together; None if those of one part are unknown."""
+    all_uses = list(uses_of_parts)
     return None if None in all_uses else frozenset[ColumnUse]().union(*(uses for uses in all_uses if uses is not None))
 
 

@@ -178,7 +178,7 @@ class RenewEntry:
     enlisted: tuple[tuple[int, float], ...] = ()
 
 
-@frozen
+@frozen(stored_names={"is_hidden_iteration": "beside", "commit_mark": "mark", "other_changed_partitions": "besides"})
 class SuccessEntry:
     """A run is committed in its target: the asset's event, coverage and watermarks in one entry.
 
@@ -199,11 +199,11 @@ class SuccessEntry:
             computed all segments.
         outlets: Assets that the run of a multi-asset wrote.
         iteration: Name of the published iteration, where the asset keeps iterations.
-        beside: Whether the iteration is of an earlier interval than the one that readers see, which stays visible.
+        is_hidden_iteration: Whether readers keep seeing an iteration of a later interval than this one's.
         restores: The run whose iteration this run made the newest again; it computed nothing.
-        mark: For a run that wrote its target itself, identifies the commit of ``version``. All commits up to that
-            version belong to the run.
-        besides: Present partitions that the run changed besides ``partitions``.
+        commit_mark: For a run that wrote its target itself, identifies the commit of ``version``. All commits up to
+            that version belong to the run.
+        other_changed_partitions: Present partitions that the run changed besides ``partitions``.
     """
 
     asset: str
@@ -226,13 +226,13 @@ class SuccessEntry:
     unchanged: PartitionSet = NOTHING
     outlets: tuple[str, ...] = ()
     iteration: str = ""
-    beside: bool = False
+    is_hidden_iteration: bool = False
     restores: str = ""
     withheld: PartitionSet = NOTHING
     verdicts: tuple[RuleVerdict, ...] = ()
     counts: Mapping[str, tuple[PartitionRowCount, ...]] = field(default_factory=dict)
-    mark: str = ""
-    besides: PartitionSet = NOTHING
+    commit_mark: str = ""
+    other_changed_partitions: PartitionSet = NOTHING
 
     @property
     def published_partitions(self) -> PartitionSet:
@@ -247,14 +247,21 @@ class SuccessEntry:
     @property
     def event_partitions(self) -> PartitionSet:
         """The partitions that its event announces to consumers; nothing where the success is no event."""
-        if self.outlets or self.beside:
+        if self.outlets or self.is_hidden_iteration:
             return NOTHING
         return (
             self.published_partitions - self.unchanged if self.unchanged else self.published_partitions
-        ) | self.besides
+        ) | self.other_changed_partitions
 
 
-@frozen(stored_names={"written_by": "maker"})
+@frozen(
+    stored_names={
+        "written_by": "maker",
+        "is_hidden_iteration": "beside",
+        "commit_mark": "mark",
+        "other_changed_partitions": "besides",
+    }
+)
 class OutletEntry:
     """The result of a multi-asset's run in one of its outlets; an event of its own.
 
@@ -264,7 +271,8 @@ class OutletEntry:
         asset, uri: The outlet.
         written_by: The multi-asset.
         run, token, recorder, partitions, table_id, version, interval, pins, extra, definition, unchanged, withheld,
-            iteration, beside, restores, mark, besides: As in `SuccessEntry`, for this outlet.
+            iteration, is_hidden_iteration, restores, commit_mark, other_changed_partitions: As in `SuccessEntry`, for
+            this outlet.
         epoch: Fence token of a later claim that committed this outlet, to complete a run that other outlets already
             had; 0 where the run's own claim committed it.
     """
@@ -285,11 +293,11 @@ class OutletEntry:
     unchanged: PartitionSet = NOTHING
     withheld: PartitionSet = NOTHING
     iteration: str = ""
-    beside: bool = False
+    is_hidden_iteration: bool = False
     restores: str = ""
     epoch: int = 0
-    mark: str = ""
-    besides: PartitionSet = NOTHING
+    commit_mark: str = ""
+    other_changed_partitions: PartitionSet = NOTHING
 
     @property
     def published_partitions(self) -> PartitionSet:
@@ -301,14 +309,14 @@ class OutletEntry:
         """The partitions that its event announces to consumers; nothing where there is nothing new."""
         return (
             self.published_partitions - self.unchanged if self.unchanged else self.published_partitions
-        ) | self.besides
+        ) | self.other_changed_partitions
 
 
 PublishedEntry = SuccessEntry | OutletEntry
 """What a run published in one table."""
 
 
-@frozen
+@frozen(stored_names={"bad_partitions": "bad", "asked_runs": "asks"})
 class FailureEntry:
     """A run failed.
 
@@ -318,8 +326,8 @@ class FailureEntry:
         details: Where the full report is, such as a log file's name.
         hint: What to do about it.
         divisions: How many more runs may search for the bad partitions; None where the data was not the cause.
-        bad: Partitions of ``partitions`` that read a file which the error names; they need no search.
-        asks: Older runs of the chain that a person has to look for in the target. This run fenced them and wrote
+        bad_partitions: Partitions of ``partitions`` that read a file which the error names; they need no search.
+        asked_runs: Older runs of the chain that a person has to look for in the target. This run fenced them and wrote
             nothing itself.
         watermarks: As in `sparkassets.core.journal.recovery_questions.RecoveryQuestion`.
     """
@@ -337,8 +345,8 @@ class FailureEntry:
     hint: str = ""
     seconds: float = 0.0
     divisions: int | None = None
-    bad: PartitionSet = NOTHING
-    asks: tuple[str, ...] = ()
+    bad_partitions: PartitionSet = NOTHING
+    asked_runs: tuple[str, ...] = ()
     watermarks: Mapping[str, str] = field(default_factory=dict)
 
 

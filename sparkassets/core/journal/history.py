@@ -76,7 +76,7 @@ def run_records(entries: Iterable[NumberedEntry], gone_tokens: Collection[int] =
         match numbered.entry:
             case ClaimEntry() as claim:
                 claims.append((claim, numbered))
-                slots[numbered.seq] = claim.slot
+                slots[numbered.seq] = claim.run_slot
             case SuccessEntry() as success:
                 endings[success.token] = success, numbered
                 settled[success.asset, slots.get(success.recorder, 0)] = success.recorder
@@ -93,7 +93,7 @@ def run_records(entries: Iterable[NumberedEntry], gone_tokens: Collection[int] =
             numbered,
             endings.get(numbered.seq),
             adopted=adopted.get(numbered.seq),
-            is_gone=numbered.seq in gone_tokens or numbered.seq <= settled.get((claim.asset, claim.slot), 0),
+            is_gone=numbered.seq in gone_tokens or numbered.seq <= settled.get((claim.asset, claim.run_slot), 0),
         )
         for claim, numbered in claims
     ]
@@ -101,7 +101,7 @@ def run_records(entries: Iterable[NumberedEntry], gone_tokens: Collection[int] =
 
 def _is_settled(ending: FailureEntry | SkippedEntry) -> bool:
     """Whether none of the run's commits can land any more."""
-    return isinstance(ending, SkippedEntry) or ending.fenced or bool(ending.asks)
+    return isinstance(ending, SkippedEntry) or ending.fenced or bool(ending.asked_runs)
 
 
 def _build_record(

@@ -262,10 +262,8 @@ class _LineageTracer:
 
         ``changed`` are phrases for later changes by other writers.
         """
-        origin, entry = (
-            replace(_build_origin(asset.name, numbered, partitions), partitions=partitions, changed=changed),
-            numbered.entry,
-        )
+        origin = replace(_build_origin(asset.name, numbered, partitions), partitions=partitions, changed=changed)
+        entry = numbered.entry
         return self._with_reads(asset, entry, origin, query) if isinstance(entry, PublishedEntry) else origin
 
     def _with_reads(
@@ -341,10 +339,8 @@ class _LineageTracer:
             if is_single and entry.version == query.version:
                 return entry.published_partitions
             row_partitions = asset.partitioning.widen_to_rows(entry.published_partitions)
-            visible, covered = (
-                (visible | entry.published_partitions if row_partitions - covered else visible),
-                covered | row_partitions,
-            )
+            visible = visible | entry.published_partitions if row_partitions - covered else visible
+            covered = covered | row_partitions
         return visible
 
 
@@ -371,7 +367,7 @@ def _visible_part(entry: PublishedEntry, restored: Mapping[str, PartitionSet], v
 
     ``restored`` has, by run, the partitions that later rollbacks made visible.
     """
-    if entry.beside and entry.version != version and entry.run not in restored:
+    if entry.is_hidden_iteration and entry.version != version and entry.run not in restored:
         return NOTHING
     hidden = PartitionSet.union(partitions for run, partitions in restored.items() if run != entry.run)
     return entry.published_partitions - hidden if hidden else entry.published_partitions
@@ -440,7 +436,7 @@ def _partitions_of_entry(numbered: NumberedEntry) -> PartitionSet:
         case SuccessEntry() | OutletEntry() as entry:
             return entry.published_partitions
         case MarkEntry() as entry:
-            return entry.came
+            return entry.made_present
         case TargetEntry() as entry:
             return entry.found.lost
         case ObservedEntry() as entry:

@@ -24,14 +24,14 @@ the claimed run does not override it.
 """
 
 
-@frozen
+@frozen(stored_names={"made_present": "came"})
 class MarkEntry:
     """A person marked partitions, an instance or a whole asset.
 
     Attributes:
         partitions: Partitions that the mark changes; everything for an asset without partitions.
         by: The person.
-        came: Partitions that become present for consumers by the mark.
+        made_present: Partitions that become present for consumers by the mark.
         consumption, events, cursor: For an asset without partitions, the due causes, which are used up now.
         watermarks: For such an asset, from where it goes on in inlets that it reads by their changes.
         only_answers: It only answers the question of a claim (`RecoveryQuestion`).
@@ -45,7 +45,7 @@ class MarkEntry:
     partitions: PartitionSet
     reason: str
     by: str
-    came: PartitionSet = NOTHING
+    made_present: PartitionSet = NOTHING
     consumption: RunConsumption = field(default_factory=RunConsumption)
     events: tuple[int, ...] = ()
     cursor: tuple[int, int] | None = None

@@ -82,8 +82,8 @@ class EventRef:
                 parts = entry.changed | entry.removed or EVERYTHING
             case TargetEntry() if entry.is_event:
                 parts = entry.event_partitions
-            case MarkEntry() if entry.came:
-                parts, interval = entry.came, entry.instance
+            case MarkEntry() if entry.made_present:
+                parts, interval = entry.made_present, entry.instance
             case _:
                 return None
         extra = dict(sorted(entry.extra.items()))  # as the store has them
@@ -125,55 +125,70 @@ class DatasetState:
         return self.coverage | self.gone if self.gone else self.coverage
 
 
-@frozen
+@frozen(stored_names={"renewed_seq": "renewed", "question": "asks", "alive_at": "proved"})
 class ClaimState:
     """A claim in an asset's chain whose run is not settled yet.
 
     Attributes:
         token: Fence token: the claim's sequence number.
-        renewed: Sequence number of the newest entry that proves its driver alive: the claim itself or a renewal.
+        renewed_seq: Sequence number of the newest entry that proves its driver alive: the claim itself or a renewal.
         at: When it was claimed, Unix seconds, by its driver's clock.
         status: ``unfenced`` after a failure that could not be fenced; the next claim has to fence it.
-        asks: The question that a person has to answer about the claims before it; None without one. A run that asks
+        question: The question that a person has to answer about the claims before it; None without one. A run that asks
             wrote nothing itself.
-        proved: When it was last renewed, Unix seconds, by its driver's clock; 0 for never.
+        alive_at: When it was last renewed, Unix seconds, by its driver's clock; 0 for never.
     """
 
     token: int
     entry: ClaimEntry
     driver: str
     at: int
-    renewed: int
+    renewed_seq: int
     status: Literal["open", "unfenced"] = "open"
-    asks: RecoveryQuestion | None = None
-    proved: int = 0
+    question: RecoveryQuestion | None = None
+    alive_at: int = 0
 
     @property
-    def slot(self) -> int:
+    def run_slot(self) -> int:
         """The run slot whose chain holds it."""
-        return self.entry.slot
+        return self.entry.run_slot
 
 
-@frozen
+@frozen(
+    stored_names={
+        "newest_token": "done",
+        "owed_lookback": "owed",
+        "partly_used": "partly",
+        "former_triggers": "parted",
+        "seen_version": "seen",
+        "commit_mark": "mark",
+        "foreign_commits": "foreign",
+        "placed_since": "placed",
+        "definition_outputs": "made",
+        "redo_requests": "redo",
+        "promotions": "taken",
+        "last_skip": "skip",
+    }
+)
 class AssetState:
     """The state of one asset.
 
     Attributes:
         spec: The asset as its files declare it, with the known segments of open dimensions.
         coverage: Computed partitions.
-        done: Fence token of the newest recorded run, 0 before the first.
+        newest_token: Fence token of the newest recorded run, 0 before the first.
         stale: By inlet, partitions whose input changed, with the sequence number of the newest cause. A partition that
             is not computed yet can be here too; then it only has a new cause.
         kept: By inlet, partitions that keep their rows although their input was removed, with the sequence number of
             the newest removal.
-        owed: Computed partitions before a filled gap that are still to be computed again (lookback).
+        owed_lookback: Computed partitions before a filled gap that are still to be computed again (lookback).
         gaps: Partitions not computed yet of gaps that several runs fill; their lookback is done or owed.
         consumed: By dataset, the sequence number up to which its events are used.
-        partly: By dataset, events that only some partitions have used: (sequence number, partitions that have still to
-            answer it), ascending. By time leaf, its ticks likewise, by instant. For an asset without partitions, the
-            events that it skipped.
-        parted: Datasets that the condition no longer names, with the number of their newest event at that time; their
-            unused events are kept in case the condition names them again.
+        partly_used: By dataset, events that only some partitions have used: (sequence number, partitions that have
+            still to answer it), ascending. By time leaf, its ticks likewise, by instant. For an asset without
+            partitions, the events that it skipped.
+        former_triggers: Datasets that the condition no longer names, with the number of their newest event at that
+            time; their unused events are kept in case the condition names them again.
         cursor: The newest interval of the timetable that ran or was marked, by its end; Unix seconds. None before it.
         ticks: By time leaf of the condition, the instant up to which its ticks are used; Unix seconds.
         instances: Newest successes and skipped runs by interval, ascending; kept only while a consumer is aligned.
@@ -181,10 +196,10 @@ class AssetState:
         columns: By inlet, that column, as far as runs recorded it.
         position: For a source, how far looks have read it, by keys of its kind of source.
         table_id, version: Position in a source, or of the newest recorded commit, or of a later look at the table.
-        seen: Version up to which the log of its own table holds no unknown commit.
-        mark: Text in the log that identifies the commit of that version; no mark of a person.
+        seen_version: Version up to which the log of its own table holds no unknown commit.
+        commit_mark: Text in the log that identifies the commit of that version; no mark of a person.
         loss: Partitions that its table lost.
-        foreign: Changes by other writers in its table that no run has overwritten, ascending.
+        foreign_commits: Changes by other writers in its table that no run has overwritten, ascending.
         chain: Unsettled claims, oldest first; the claims of each run slot are a chain of their own.
         withheld: Partitions that were computed and not published, in the order of their runs; none is in two records.
         paused: Stopped by `pause`; the ``paused`` key in the asset's file is not in the state.
@@ -192,33 +207,33 @@ class AssetState:
         late: The missed deadline of which people were notified, Unix seconds; 0 where they were not.
         person_wait: Why it waits for a person, as people were notified; empty where they were not.
         silence: Until when nobody is notified; kept once it is over, as what fell into it was told nobody.
-        placed: Sequence number since which the asset has its place and partitioning; an older claim writes elsewhere,
-            or by other partitions.
+        placed_since: Sequence number since which the asset has its place and partitioning; an older claim writes
+            elsewhere, or by other partitions.
         former: Content of its table by another partitioning than ``spec`` has. None of it counts as covered, and the
             asset does not run until the table is rebuilt or a person marks it as done.
         costs: Costs of its newest successes, ascending.
-        made: Partitions by the definition that computed them, in the order in which the definitions came.
+        definition_outputs: Partitions by the definition that computed them, in the order in which the definitions came.
         marks: Marks of partitions, ascending; no partition is in two.
         instance_marks: Marks of single instances, ascending; no instance is in two.
         keys: Learned segments of its open dimensions, by column; ``spec`` also has those of its inlets.
-        redo: Unfinished requests to compute partitions again, ascending.
+        redo_requests: Unfinished requests to compute partitions again, ascending.
         iterations: Published iterations that still exist, in the order of their records.
-        taken: Partitions whose rows were promoted from a branch; no partition is in two.
-        skip: The newest run that ended as skipped; None where none did since the last success.
+        promotions: Partitions whose rows were promoted from a branch; no partition is in two.
+        last_skip: The newest run that ended as skipped; None where none did since the last success.
         additions: Partitions of segments that runs added and no run has computed.
     """
 
     name: str
     spec: FoldSpec
     coverage: PartitionSet = NOTHING
-    done: int = 0
+    newest_token: int = 0
     stale: Mapping[str, StampedPartitions] = field(default_factory=dict)
     kept: Mapping[str, StampedPartitions] = field(default_factory=dict)
-    owed: PartitionSet = NOTHING
+    owed_lookback: PartitionSet = NOTHING
     gaps: PartitionSet = NOTHING
     consumed: Mapping[str, int] = field(default_factory=dict)
-    partly: Mapping[str, PartlyUsed] = field(default_factory=dict)
-    parted: Mapping[str, int] = field(default_factory=dict)
+    partly_used: Mapping[str, PartlyUsed] = field(default_factory=dict)
+    former_triggers: Mapping[str, int] = field(default_factory=dict)
     cursor: tuple[int, int] | None = None
     ticks: Mapping[str, int] = field(default_factory=dict)
     instances: tuple[AlignedInstance, ...] = ()
@@ -227,29 +242,29 @@ class AssetState:
     position: Mapping[str, Any] = field(default_factory=dict)
     table_id: str | None = None
     version: int | None = None
-    seen: int | None = None
-    mark: str | None = None
+    seen_version: int | None = None
+    commit_mark: str | None = None
     loss: TableLoss | None = None
     former: FormerPartitions | None = None
-    foreign: tuple[ForeignCommit, ...] = ()
+    foreign_commits: tuple[ForeignCommit, ...] = ()
     chain: tuple[ClaimState, ...] = ()
     failed: tuple[FailedPartitions, ...] = ()
     withheld: tuple[WithheldPartitions, ...] = ()
     last: LastRun | None = None
     paused: bool = False
     pause_reason: str = ""
-    placed: int = 0
+    placed_since: int = 0
     costs: tuple[RunCost, ...] = ()
-    made: tuple[DefinitionOutput, ...] = ()
-    redo: tuple[RedoRequest, ...] = ()
+    definition_outputs: tuple[DefinitionOutput, ...] = ()
+    redo_requests: tuple[RedoRequest, ...] = ()
     marks: tuple[PartitionMark, ...] = ()
     instance_marks: tuple[InstanceMark, ...] = ()
     iterations: tuple[PublishedIteration, ...] = ()
-    taken: tuple[PromotedPartitions, ...] = ()
+    promotions: tuple[PromotedPartitions, ...] = ()
     late: int = 0
     person_wait: str = ""
     silence: AssetSilence | None = None
-    skip: LastSkip | None = None
+    last_skip: LastSkip | None = None
     additions: AddedPartitions = AddedPartitions()
 
     @property
@@ -321,21 +336,21 @@ class AssetState:
     @property
     def triggers(self) -> set[str]:
         """The datasets whose events may trigger it, now or when its condition names them again."""
-        return {*self.spec.named, *self.parted}
+        return {*self.spec.named, *self.former_triggers}
 
     @property
     def chains(self) -> dict[int, tuple[ClaimState, ...]]:
         """The unsettled claims by run slot, in the order of the slots' first claims."""
         chains: dict[int, tuple[ClaimState, ...]] = {}
         for claim in self.chain:
-            chains[claim.slot] = (*chains.get(claim.slot, ()), claim)
+            chains[claim.run_slot] = (*chains.get(claim.run_slot, ()), claim)
         return chains
 
     @property
     def asking_claims(self) -> tuple[ClaimState, ...]:
         """The newest claim of each slot where a person has to say what became of the claims before it."""
         newest = (chain[-1] for chain in self.chains.values()) if self.chain else ()
-        return tuple(claim for claim in newest if claim.asks is not None)
+        return tuple(claim for claim in newest if claim.question is not None)
 
     def is_silenced(self, at: int) -> bool:
         """Whether nobody is notified of what happens to the asset at an instant, in Unix seconds."""
@@ -356,20 +371,20 @@ class AssetState:
         A claim that is not in the chain settles slot 0, where runs go one after another.
         """
         settled = self.claim_state(token)
-        slot = settled.slot if settled is not None else 0
-        return tuple(claim for claim in self.chain if claim.slot != slot)
+        slot = settled.run_slot if settled is not None else 0
+        return tuple(claim for claim in self.chain if claim.run_slot != slot)
 
     def is_newest(self, token: int) -> bool:
         """Whether that claim is open and the newest of its slot."""
         claim = self.claim_state(token)
-        return claim is not None and self.chains[claim.slot][-1] is claim and claim.status == "open"
+        return claim is not None and self.chains[claim.run_slot][-1] is claim and claim.status == "open"
 
     def unanswered_partitions(self, key: str) -> PartitionSet:
         """The partitions that have still to answer events or ticks which a run has used for others only.
 
         ``key`` is a dataset's URI, a time leaf of the condition, or the timetable.
         """
-        return PartitionSet.union(parts for _, parts in self.partly.get(key, ()))
+        return PartitionSet.union(parts for _, parts in self.partly_used.get(key, ()))
 
 
 @frozen

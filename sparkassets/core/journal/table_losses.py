@@ -34,12 +34,12 @@ def asset_after_finding(asset: AssetState, entry: TargetEntry, seq: int) -> Asse
     position: dict[str, Any] = {
         "table_id": finding.table_id,
         "version": finding.version,
-        "seen": finding.version,
-        "mark": finding.mark,
+        "seen_version": finding.version,
+        "commit_mark": finding.mark,
     }
     if finding.kind == "back":
         return replace(asset, loss=None, **position)
-    foreign = (*asset.foreign, *finding.commits)[-MOST_COMMITS:]
+    foreign = (*asset.foreign_commits, *finding.commits)[-MOST_COMMITS:]
     if finding.lost.is_everything:
         partitions = (
             asset.coverage | _lost_partitions(asset.loss) if asset.spec.partitioning.is_partitioned else EVERYTHING
@@ -47,31 +47,31 @@ def asset_after_finding(asset: AssetState, entry: TargetEntry, seq: int) -> Asse
         return AssetState(
             asset.name,
             asset.spec,
-            done=asset.done,
-            consumed={uri: number for uri, number in asset.consumed.items() if uri in asset.parted},
-            parted=asset.parted,
+            newest_token=asset.newest_token,
+            consumed={uri: number for uri, number in asset.consumed.items() if uri in asset.former_triggers},
+            former_triggers=asset.former_triggers,
             watermarks=entry.watermarks,
             columns=asset.columns,
             chain=asset.chain,
             paused=asset.paused,
             pause_reason=asset.pause_reason,
-            placed=asset.placed,
+            placed_since=asset.placed_since,
             costs=asset.costs,
             marks=asset.skip_marks,
             instance_marks=asset.skipped_instances,
             keys=asset.keys,
-            redo=asset.redo,
-            made=tuple(replace(each, partitions=NOTHING) for each in asset.made),
+            redo_requests=asset.redo_requests,
+            definition_outputs=tuple(replace(each, partitions=NOTHING) for each in asset.definition_outputs),
             iterations=asset.iterations if finding.kind == "restored" else (),
             loss=TableLoss(partitions, finding.reason, seq),
-            foreign=finding.commits,
+            foreign_commits=finding.commits,
             **position,
         )
     lost = finding.lost & asset.coverage
     if not lost:
-        return replace(asset, foreign=foreign, **position)
+        return replace(asset, foreign_commits=foreign, **position)
     loss = TableLoss(lost | _lost_partitions(asset.loss), finding.reason, seq)
-    return replace(asset, coverage=asset.coverage - lost, cursor=None, loss=loss, foreign=foreign, **position)
+    return replace(asset, coverage=asset.coverage - lost, cursor=None, loss=loss, foreign_commits=foreign, **position)
 
 
 def multi_asset_after_finding(
@@ -99,7 +99,7 @@ def replaced_table_finding(asset: AssetState, entry: PublishedEntry) -> TargetEn
 
     A run that writes its target itself may have created the new table, so its success is no such finding.
     """
-    if asset.table_id in (None, entry.table_id) or asset.stuck_loss is not None or entry.mark:
+    if asset.table_id in (None, entry.table_id) or asset.stuck_loss is not None or entry.commit_mark:
         return None
     reason = f"its table was replaced by another before {entry.run} wrote"
     finding = TableFinding("replaced", reason, EVERYTHING, entry.table_id)
@@ -116,7 +116,7 @@ def record_table_version(asset: AssetState, entry: PublishedEntry, seq: int, *, 
     # a loss with this very number was found by the same entry, so nobody has decided on it
     is_decided = stuck is not None and stuck.seq != seq
     if is_decided or _is_known_up_to(asset, entry):
-        asset = replace(asset, seen=entry.version, mark=_commit_mark(entry))
+        asset = replace(asset, seen_version=entry.version, commit_mark=_commit_mark(entry))
     loss = asset.loss
     asset = accept_table_content(
         replace(asset, table_id=entry.table_id, version=_newest_version(asset, entry, claim)),
@@ -127,10 +127,10 @@ def record_table_version(asset: AssetState, entry: PublishedEntry, seq: int, *, 
 
 def accept_table_content(asset: AssetState, partitions: PartitionSet) -> AssetState:
     """The asset with its table's rows of ``partitions`` taken as valid: neither lost nor changed by other writers."""
-    remaining = (replace(commit, partitions=commit.partitions - partitions) for commit in asset.foreign)
+    remaining = (replace(commit, partitions=commit.partitions - partitions) for commit in asset.foreign_commits)
     return replace(
         asset,
-        foreign=tuple(commit for commit in remaining if commit.partitions),
+        foreign_commits=tuple(commit for commit in remaining if commit.partitions),
         loss=_remaining_loss(asset.loss, partitions),
     )
 
@@ -141,7 +141,7 @@ def _newest_version(asset: AssetState, entry: PublishedEntry, link: ClaimState |
     Where runs go side by side, one that committed later may be recorded already.
     """
     before = asset.version
-    if link is None or not link.slot or asset.table_id != entry.table_id or before is None or entry.version is None:
+    if link is None or not link.run_slot or asset.table_id != entry.table_id or before is None or entry.version is None:
         return entry.version
     return max(before, entry.version)
 
@@ -151,9 +151,9 @@ def _is_known_up_to(asset: AssetState, entry: PublishedEntry) -> bool:
 
     That is so for another table, for the next version, and for a run that wrote its target itself.
     """
-    if asset.seen is None or asset.table_id != entry.table_id or entry.mark:
+    if asset.seen_version is None or asset.table_id != entry.table_id or entry.commit_mark:
         return True
-    return entry.version is not None and asset.seen == entry.version - 1
+    return entry.version is not None and asset.seen_version == entry.version - 1
 
 
 def _remaining_loss(loss: TableLoss | None, partitions: PartitionSet) -> TableLoss | None:
@@ -164,8 +164,8 @@ def _remaining_loss(loss: TableLoss | None, partitions: PartitionSet) -> TableLo
 
 def _commit_mark(entry: PublishedEntry) -> str:
     """The text that identifies the commit in the table: its own, or one with the fence token of its claim."""
-    if entry.mark:
-        return entry.mark
+    if entry.commit_mark:
+        return entry.commit_mark
     later = entry.epoch if isinstance(entry, OutletEntry) else 0
     return f"epoch:{later or entry.token}"
 
@@ -185,7 +185,7 @@ def build_target_entry(asset: AssetSpec, state: AssetState, finding: TableFindin
     """
     stuck = state.stuck_loss
     if finding is None and stuck is not None:
-        restored_finding = TableFinding("back", "", NOTHING, state.table_id, state.version, state.mark)
+        restored_finding = TableFinding("back", "", NOTHING, state.table_id, state.version, state.commit_mark)
         return TargetEntry(asset.name, asset.uri, restored_finding, watermarks=state.watermarks)
     if finding is None or (stuck is not None and finding.reason == stuck.reason):
         return None

@@ -28,7 +28,7 @@ MOST_JUDGES = 8
 """Definitions that one record remembers; the newest."""
 
 
-@frozen
+@frozen(stored_names={"acceptance": "said", "is_instance": "apart", "retried_partitions": "caused"})
 class WithheldPartitions:
     """Partitions that one run computed and did not publish.
 
@@ -38,14 +38,14 @@ class WithheldPartitions:
         token: Its fence token.
         seq: Sequence number of its entry.
         at: When it was recorded, Unix seconds.
-        caused: Partitions of ``partitions`` with a new cause since, which are tried again.
+        retried_partitions: Partitions of ``partitions`` with a new cause since, which are tried again.
         judges: Definitions, of code and rules, that judged the same data, in their order.
         verdicts: Verdicts of the rules that failed.
         interval: Data interval of the run, Unix seconds.
         invocation: The driver that claimed the run.
         pins, events: For an asset without partitions, what the run read, and the numbers of the events that it answers.
-        apart: The record is of one instance among several, each with its own record.
-        said: For such an instance, who accepted it and why; empty where nobody did.
+        is_instance: The record is of one instance among several, each with its own record.
+        acceptance: For such an instance, who accepted it and why; empty where nobody did.
         skipped: The reason that the code gave for computing nothing of these missing partitions; empty where rules
             withheld them.
     """
@@ -55,20 +55,20 @@ class WithheldPartitions:
     token: int
     seq: int
     at: int
-    caused: PartitionSet = NOTHING
+    retried_partitions: PartitionSet = NOTHING
     judges: tuple[str, ...] = ()
     verdicts: tuple[RuleVerdict, ...] = ()
     interval: tuple[int, int] | None = None
     invocation: str = ""
     pins: Mapping[str, InletPin] = field(default_factory=dict)
     events: tuple[int, ...] = ()
-    apart: bool = False
-    said: str = ""
+    is_instance: bool = False
+    acceptance: str = ""
     skipped: str = ""
 
     def resting_partitions(self, definition: str) -> PartitionSet:
         """The partitions without a new cause that this definition has judged already."""
-        return self.partitions - self.caused if definition in self.judges else NOTHING
+        return self.partitions - self.retried_partitions if definition in self.judges else NOTHING
 
     @property
     def text(self) -> str:
@@ -127,12 +127,12 @@ def withheld_after_run(
     Earlier records of these partitions without a new cause judged the same data, so their judges are kept. Records of
     instances stay as they are.
     """
-    instances = tuple(each for each in records if each.apart)
-    other_records = tuple(each for each in records if not each.apart) if instances else records
+    instances = tuple(each for each in records if each.is_instance)
+    other_records = tuple(each for each in records if not each.is_instance) if instances else records
     if new_record is None:
         return (*instances, *withheld_without(other_records, partitions)) if other_records else instances
     new_records = (
-        replace(new_record, partitions=part, caused=new_record.caused & part, judges=judges)
+        replace(new_record, partitions=part, retried_partitions=new_record.retried_partitions & part, judges=judges)
         for judges, part in _partitions_by_judges(other_records, new_record)
     )
     return (*instances, *_limit_records([*withheld_without(other_records, partitions), *new_records]))
@@ -145,7 +145,11 @@ def _partitions_by_judges(
 
     Data is the same where an earlier record has the partition without a new cause since.
     """
-    rejudged = [(each, part) for each in records if (part := (each.partitions - each.caused) & new_record.partitions)]
+    rejudged = [
+        (each, part)
+        for each in records
+        if (part := (each.partitions - each.retried_partitions) & new_record.partitions)
+    ]
     newly_judged = new_record.partitions - PartitionSet.union(part for _, part in rejudged)
     partitions_by_judges: dict[tuple[str, ...], PartitionSet] = (
         {new_record.judges: newly_judged} if newly_judged else {}
@@ -165,12 +169,12 @@ def withheld_after_instance(
     """
     kept: list[WithheldPartitions] = []
     for each in records:
-        if each.apart and not run.matches_record(each):
+        if each.is_instance and not run.matches_record(each):
             kept.append(each)
-        elif each.apart and new_record is not None:
+        elif each.is_instance and new_record is not None:
             new_record = (
                 new_record
-                if each.caused
+                if each.retried_partitions
                 else replace(new_record, judges=_newest_judges(each.judges, new_record.judges))
             )
     return tuple(kept) if new_record is None else (*kept, new_record)
@@ -199,12 +203,14 @@ class InstanceIdentity:
 
 def accept_instance(records: WithheldRecords, run: str, acceptance: str) -> WithheldRecords:
     """The records after a person accepted the instance that this run withheld."""
-    return tuple(replace(each, said=acceptance) if each.apart and each.run == run else each for each in records)
+    return tuple(
+        replace(each, acceptance=acceptance) if each.is_instance and each.run == run else each for each in records
+    )
 
 
 def withheld_without_interval(records: WithheldRecords, interval: tuple[int, int]) -> WithheldRecords:
     """The records without the instance of that interval, because a person marked it."""
-    return tuple(each for each in records if not (each.apart and each.interval == interval))
+    return tuple(each for each in records if not (each.is_instance and each.interval == interval))
 
 
 def withheld_without(records: WithheldRecords, partitions: PartitionSet) -> WithheldRecords:
@@ -214,7 +220,9 @@ def withheld_without(records: WithheldRecords, partitions: PartitionSet) -> With
 
 def add_causes(records: WithheldRecords, partitions: PartitionSet) -> WithheldRecords:
     """The records with a new cause for ``partitions``, which are tried again."""
-    return tuple(replace(each, caused=each.caused | (each.partitions & partitions)) for each in records)
+    return tuple(
+        replace(each, retried_partitions=each.retried_partitions | (each.partitions & partitions)) for each in records
+    )
 
 
 def _record_without(record: WithheldPartitions, partitions: PartitionSet) -> WithheldPartitions:
@@ -227,7 +235,10 @@ def _record_without(record: WithheldPartitions, partitions: PartitionSet) -> Wit
     remaining = record.partitions - partitions
     verdicts = tuple(each.restrict_to(remaining) for each in record.verdicts if each.partitions.overlaps(remaining))
     return replace(
-        record, partitions=remaining, caused=record.caused - partitions, verdicts=verdicts or record.verdicts
+        record,
+        partitions=remaining,
+        retried_partitions=record.retried_partitions - partitions,
+        verdicts=verdicts or record.verdicts,
     )
 
 
@@ -248,7 +259,7 @@ def _limit_records(records: Sequence[WithheldPartitions]) -> WithheldRecords:
     merged = replace(
         newest,
         partitions=PartitionSet.union(each.partitions for each in older),
-        caused=PartitionSet.union(each.caused for each in older),
+        retried_partitions=PartitionSet.union(each.retried_partitions for each in older),
         judges=tuple(each for each in newest.judges if all(each in other.judges for other in older)),
         verdicts=_merge_verdicts([verdict for each in older for verdict in each.verdicts]),
         interval=None,

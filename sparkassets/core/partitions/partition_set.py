@@ -388,7 +388,7 @@ def union_by_segment(times: Iterable[tuple[Segment, RangeSet]]) -> dict[Segment,
 
 
 def union_by_dimensions(rows: Iterable[tuple[Segment, RangeSet]], positions: Sequence[int]) -> PartitionSet:
-    """The united time of the tuples that agree in the dimensions at ``positions``; by time alone where there are none.
+    """The rows as a set of partitions by the dimensions at ``positions`` alone; without positions, by time alone.
 
     >>> rows = [(("de", "a"), RangeSet.span(0, 5)), (("de", "b"), RangeSet.span(5, 9))]
     >>> union_by_dimensions(rows, [0]).apart, union_by_dimensions(rows, []).time

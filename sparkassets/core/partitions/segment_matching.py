@@ -64,10 +64,8 @@ def segment_links(
     consumer_positions, inlet_positions = _positions(consumer), _positions(inlet)
     links = []
     for match in matches:
-        consumer_position, inlet_position = (
-            consumer_positions[match.column.lower()],
-            inlet_positions[match.inlet.lower()],
-        )
+        consumer_position = consumer_positions[match.column.lower()]
+        inlet_position = inlet_positions[match.inlet.lower()]
         keys = match.keys if to_inlet or match.keys is None else invert_keys(match.keys)
         given, resulting = (consumer_position, inlet_position) if to_inlet else (inlet_position, consumer_position)
         links.append(SegmentLink(given, resulting, None if keys is None else dict(keys)))

@@ -129,7 +129,7 @@ class HourGrid:
         if steady_from + _APART <= start < steady_until - _APART:
             day, seconds = divmod(start + offset, DAY)
             return f"{local_date(day).isoformat()}T{seconds // HOUR:02}"
-        self._note_steady(start)
+        self._note_steady(start)  # for the next call
         local = self.nominal(start)
         text = local_datetime(local).isoformat()[:13]
         return text + offset_text(self._clock.offset_at(start)) if len(self._slots_of_local_hour(local)) > 1 else text

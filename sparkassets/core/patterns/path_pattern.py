@@ -314,9 +314,9 @@ class PathPattern:
         )
 
     def render(self, start: int, partition: TimePartition) -> str:
-        """The path of the slot that begins at ``start``: a glob without fields, to list only what is needed.
+        """A glob for the files of the slot that begins at ``start``, so that a look lists no others.
 
-        Where the field is finer than the slot the glob may match other slots' files too; `slot` tells.
+        Where the field is finer than the slot, the glob may match files of other slots too; `slot_of_path` decides.
         """
         if self.field is None:
             return self.text

@@ -102,8 +102,13 @@ class TimeField:
         return None if found is None else _local(dict(zip(letters, map(int, found.groups()), strict=True)))
 
     def write(self, first: datetime, last: datetime) -> str:
-        """The text of a slot whose local times run from ``first`` to ``last``, ``?`` for what varies within it."""
-        known = _COARSE_FIRST
+        """The text of a slot in a path; a glob with ``?`` for each digit of the parts of the time that vary within it.
+
+        Args:
+            first: The first local time of the slot.
+            last: The last one.
+        """
+        known = _COARSE_FIRST  # the parts of the time that are the same for the whole slot
         for letter in _COARSE_FIRST:
             if letter in self.directives and _digits(letter, first) != _digits(letter, last):
                 known = _COARSE_FIRST.partition(letter)[0]

@@ -97,7 +97,7 @@ class PlannedRun(RequestedRun):
             strategy=asset.strategy.name if asset.strategy else "",
             write=asset.write.name if asset.write else "",
             events=events,
-            recovers=tuple(link.entry.run for link in state.chains.get(request.slot, ())),
+            recovers=tuple(link.entry.run for link in state.chains.get(request.run_slot, ())),
         )
 
     def __repr__(self) -> str:

@@ -113,10 +113,8 @@ def _describe_passed_tick(case: DecisionInput) -> str:
     next_tick, timetable = next_tick_of(case.context, case.asset), case.asset.schedule.timetable
     if next_tick is None or timetable is None:
         return ""
-    ticks, next_text = (
-        find_due_ticks(case.context, case.asset, timetable, case.state),
-        case.context.format_instant(next_tick),
-    )
+    ticks = find_due_ticks(case.context, case.asset, timetable, case.state)
+    next_text = case.context.format_instant(next_tick)
     if isinstance(ticks, Waiting):
         return f"; {case.asset.schedule.text} next at {next_text}"
     passed_text = case.context.format_instant(ticks[-1].run_after)
@@ -184,7 +182,7 @@ def _batch_due_runs(case: DecisionInput, progress: DecisionProgress) -> Decision
 
 def _hold_schema_conflicts(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Step after the runs: holds back those that would give a ``strict`` table other columns."""
-    if not (progress.runs or progress.awaited) or not case.state.made:
+    if not (progress.runs or progress.awaited) or not case.state.definition_outputs:
         return progress
     from sparkassets.core.planner.batch.schema_conflicts import hold_schema_conflicts
 
@@ -254,12 +252,12 @@ def _run_steps(context: PlanningContext, asset: AssetSpec, state: AssetState) ->
     progress = start_from_schedule(case)
     for step in STEPS:
         progress = step(case, progress)
-    if state.redo and pending is not None:
+    if state.redo_requests and pending is not None:
         from sparkassets.core.planner.due.redo_requests import add_redo_runs
 
         progress = add_redo_runs(case, progress, STEPS)
     progress = add_idle_reasons(case, progress)
-    unread = _unread_partitions(case, progress) if len(state.made) > 1 else {}
+    unread = _unread_partitions(case, progress) if len(state.definition_outputs) > 1 else {}
     return AssetDecision(progress.runs, progress.waiting, progress.expected, progress.blockers, unread_by=unread)
 
 

@@ -352,7 +352,7 @@ class PlanningContext:
         """
         answered: dict[int, EventRef] = {}
         for uri, partitions in used.items():
-            consumed_seq, partly = state.consumed.get(uri, 0), dict(state.partly.get(uri, ()))
+            consumed_seq, partly = state.consumed.get(uri, 0), dict(state.partly_used.get(uri, ()))
             needed_partitions = self._needed_partitions(asset, uri, partitions)
             recent = self.state.dataset(uri).recent if partitions else RecentEvents[EventRef]()
             partly_used_seqs = {
@@ -375,10 +375,8 @@ class PlanningContext:
         """Events of the datasets that the asset has not used yet for all of its partitions, ascending."""
         unused: dict[int, EventRef] = {}
         for uri in uris:
-            consumed_seq, partly_used_seqs = (
-                state.consumed.get(uri, 0),
-                {number for number, _ in state.partly.get(uri, ())},
-            )
+            consumed_seq = state.consumed.get(uri, 0)
+            partly_used_seqs = {number for number, _ in state.partly_used.get(uri, ())}
             recent = self.state.dataset(uri).recent
             unused |= {
                 ref.seq: ref
@@ -390,7 +388,7 @@ class PlanningContext:
     def events_by_number(self, state: AssetState, numbers: Iterable[int]) -> tuple[EventRef, ...]:
         """The recent events with these sequence numbers, in the datasets that the asset follows; ascending."""
         wanted = set(numbers)
-        uris = {*state.spec.listens, *state.parted} if wanted else set[str]()
+        uris = {*state.spec.listens, *state.former_triggers} if wanted else set[str]()
         events = (ref for uri in uris for ref in self.state.dataset(uri).recent.with_numbers(wanted))
         return tuple(sorted(events, key=lambda ref: ref.seq))
 

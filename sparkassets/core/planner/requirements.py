@@ -106,10 +106,8 @@ def _has_too_few_inputs(
     dependency: Dependency, partition: PartitionSet, possible_inputs: PartitionSet, present: PartitionSet, least: int
 ) -> bool:
     """Whether one partition has neither all of its ``possible_inputs`` nor ``least`` of them in ``present``."""
-    possible_here, partitioning = (
-        dependency.inlet.inside(dependency.required_partitions(partition) & possible_inputs),
-        dependency.inlet,
-    )
+    possible_here = dependency.inlet.inside(dependency.required_partitions(partition) & possible_inputs)
+    partitioning = dependency.inlet
     present_inputs = partitioning.inside(possible_here & present)
     return present_inputs != possible_here and not partitioning.has_at_least(present_inputs, least)
 

@@ -47,7 +47,7 @@ def claims_whole_table(claim: ClaimState, state: AssetState) -> bool:
 
     Partitions of a claim for an earlier location or layout cannot be compared with those of now.
     """
-    return claim.entry.request.rebuilds or claim.entry.partitions.is_everything or claim.token < state.placed
+    return claim.entry.request.rebuilds or claim.entry.partitions.is_everything or claim.token < state.placed_since
 
 
 def busy_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
@@ -57,8 +57,8 @@ def busy_partitions(context: PlanningContext, asset: AssetSpec, state: AssetStat
     """
     if not allows_parallel_runs(asset):
         return NOTHING
-    live_slots = {link.slot for link in context.live_claims(state)}
-    partitions = PartitionSet.union(link.entry.partitions for link in state.chain if link.slot in live_slots)
+    live_slots = {link.run_slot for link in context.live_claims(state)}
+    partitions = PartitionSet.union(link.entry.partitions for link in state.chain if link.run_slot in live_slots)
     return asset.partitioning.resolve_known_whole(partitions)
 
 
@@ -92,7 +92,7 @@ def find_held_slots(context: PlanningContext, state: AssetState) -> set[int]:
     """
     failed = {item.token for item in state.failed if item.invocation == context.invocation}
     unfenced = {slot for slot, chain in state.chains.items() if chain[-1].token in failed}
-    return unfenced | {link.slot for link in context.live_claims(state)}
+    return unfenced | {link.run_slot for link in context.live_claims(state)}
 
 
 def abandoned_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
@@ -112,7 +112,7 @@ def abandoned_partitions(context: PlanningContext, asset: AssetSpec, state: Asse
     return (asset.partitioning.cover(partitions) & asset.partitioning.known_partitions) - computed
 
 
-class RunSlots:
+class RunSlotAssigner:
     """Assigns a slot to each run of a plan.
 
     Attributes:
@@ -143,7 +143,7 @@ class RunSlots:
         """Why a run of ``partitions`` got no slot."""
         chains = [chain for chain in self.state.chains.values() if self._claims_overlap(chain, partitions)]
         runs = _name_runs([link for chain in chains for link in chain])
-        is_live = any(chain[-1].slot in self.held and chain[-1].status == "open" for chain in chains)
+        is_live = any(chain[-1].run_slot in self.held and chain[-1].status == "open" for chain in chains)
         return (
             f"waits for {runs}, which may compute it"
             if is_live
@@ -179,7 +179,7 @@ def _build_settling_run(context: PlanningContext, asset: AssetSpec, state: Asset
         schedule_date=context.now,
         reason=describe_takeover(chain),
         pins=context.pins(asset, state, NOTHING),
-        slot=slot,
+        run_slot=slot,
     )
     return PlannedRun.from_request(request, asset=asset, state=state)
 

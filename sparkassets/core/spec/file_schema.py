@@ -240,7 +240,7 @@ def _find_description(metadata: Any) -> str | None:  # noqa: ANN401  whatever st
 
 
 def _describe_type(annotation: Any) -> str:  # noqa: ANN401  any type
-    """The words for a type, the same that a message would have."""
+    """A type in words for the editor: the field's own description, its choices, or such as ``a map of text``."""
     if metadata := getattr(annotation, "__metadata__", None):
         return _find_description(metadata) or _describe_type(annotation.__origin__)
     origin, inner = get_origin(annotation), get_args(annotation)

@@ -139,10 +139,8 @@ def _find_known_range(code: str) -> tuple[int, int]:
 @lru_cache(maxsize=64)
 def _cached_sessions(code: str, decade: int, first: int, last: int) -> tuple[TradingSession, ...]:
     """The sessions of a decade, ascending, of the days from ``first`` to ``last``."""
-    start, end = (
-        max(_day_number(decade * _YEARS, 1, 1), first),
-        min(_day_number(decade * _YEARS + _YEARS - 1, 12, 31), last),
-    )
+    start = max(_day_number(decade * _YEARS, 1, 1), first)
+    end = min(_day_number(decade * _YEARS + _YEARS - 1, 12, 31), last)
     found = _compute_calendar(code, local_date(start).isoformat(), local_date(end).isoformat())
     return tuple(
         TradingSession(day_number(day.date()), int(opens.timestamp()), int(closes.timestamp()))

@@ -331,10 +331,8 @@ class RunAlignment:
     zones: tuple[str, str]
 
     def __repr__(self) -> str:
-        upstream_text, downstream_text = (
-            format_zoned(self.upstream.start, self.zones[0]),
-            format_zoned(self.downstream.start, self.zones[1]),
-        )
+        upstream_text = format_zoned(self.upstream.start, self.zones[0])
+        downstream_text = format_zoned(self.downstream.start, self.zones[1])
         delta = delta_text(self.delta_seconds)
         return f"<run of {downstream_text} takes the one of {upstream_text}: execution delta {delta}, case {self.case}>"
 

@@ -382,10 +382,8 @@ def find_differences(
             branch_table = _compared_table(
                 asset, place.path if place is not None else "", branch_state.assets.get(name), partitions
             )
-            only_base, only_branch = (
-                _partitions_only_in(base_table, branch_table),
-                _partitions_only_in(branch_table, base_table),
-            )
+            only_base = _partitions_only_in(base_table, branch_table)
+            only_branch = _partitions_only_in(branch_table, base_table)
             if base_table is None or branch_table is None:
                 differences.append(AssetDifference(name, only_base=only_base, only_branch=only_branch))
                 continue

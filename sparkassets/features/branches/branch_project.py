@@ -212,8 +212,8 @@ def _has_other_code(asset: AssetSpec, base_asset: AssetState) -> bool:
     says nothing about the rows: any command that somebody runs on the base from a checkout records the code of that
     checkout.
     """
-    if any(partitions_made_by(asset, base_asset, each) for each in base_asset.made):
-        newest_output = max(base_asset.made, key=lambda each: (each.at, each.since))
+    if any(partitions_made_by(asset, base_asset, each) for each in base_asset.definition_outputs):
+        newest_output = max(base_asset.definition_outputs, key=lambda each: (each.at, each.since))
         is_ignored = asset.on_code_change == "forward_only" and newest_output.definition.id == own_definition_id(asset)
         return not is_ignored and bool(outputs_of_other_code(asset, base_asset))
     base_definition = base_asset.spec.definition

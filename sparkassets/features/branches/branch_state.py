@@ -214,11 +214,9 @@ class Branch:
 
     def _has_missed(self, name: str) -> bool:
         """Whether changes of an asset that the branch has not read have expired in the base's journal."""
-        asset, asset_state, base = (
-            self.branch_project.spec.assets[name],
-            self.journal.state().assets.get(name),
-            self.base.state(),
-        )
+        asset = self.branch_project.spec.assets[name]
+        asset_state = self.journal.state().assets.get(name)
+        base = self.base.state()
         read_seq = read_up_to(asset_state.position, base) if asset_state is not None else None
         if read_seq is None or not self.base.has_expired(read_seq):
             return False

@@ -140,10 +140,10 @@ def find_identical_partitions(context: PlanningContext, name: str, offer: Promot
     """Partitions that are the same in base and branch: promoted, and computed in neither since."""
     asset = context.asset(name)
     state = context.state_of(context.asset(asset.written_by or name))
-    promoted = promoted_from_branch(state.taken, offer.journal_id)
+    promoted = promoted_from_branch(state.promotions, offer.journal_id)
     unchanged = PartitionSet.union(each.partitions - offer.computed_since(state.name, each.seq) for each in promoted)
     own_state = context.state_of(asset)
-    changed_by_others = PartitionSet.union(commit.partitions for commit in own_state.foreign)
+    changed_by_others = PartitionSet.union(commit.partitions for commit in own_state.foreign_commits)
     return (unchanged & _computed_partitions(asset, own_state)) - changed_by_others
 
 
@@ -211,7 +211,7 @@ def _explain_refusal(context: PlanningContext, asset: AssetSpec, offer: Promotio
         name = asset.strategy.name if asset.strategy is not None else ""
         return f"rows cannot be promoted with strategy {name!r}; backfill it in the base"
     own_id = own_definition_id(offer.context.asset(asset.name))
-    older = (each for each in offer.branch_asset_state(asset.name).made if each.definition.id != own_id)
+    older = (each for each in offer.branch_asset_state(asset.name).definition_outputs if each.definition.id != own_id)
     if any(context.asset(name).appends for name in asset.written_assets) and any(each.partitions for each in older):
         return "the branch appended some of its rows with older code: drop the branch and run it again"
     return _explain_other_code(context, asset, offer)
@@ -223,11 +223,11 @@ def _explain_other_code(context: PlanningContext, asset: AssetSpec, offer: Promo
     base_event = offer.context.state.dataset(base_uri(asset.name)).recent.newest
     if base_event is None:
         return None
-    branch_definitions = {each.definition.id for each in branch_state.made}
+    branch_definitions = {each.definition.id for each in branch_state.definition_outputs}
     branch_began_at = int(base_event.extra.get("seq", 0))
     other_outputs = [
         each
-        for each in context.state_of(asset).made
+        for each in context.state_of(asset).definition_outputs
         if each.since > branch_began_at and each.partitions and each.definition.id not in branch_definitions
     ]
     if other_outputs:
@@ -261,7 +261,7 @@ def _promotable_partitions(offer: PromotionOffer, asset: AssetSpec, branch_state
     states = [branch_state, *(offer.branch_asset_state(name) for name in asset.outlets)]
     not_promotable = [made.partitions for made in outputs_of_other_code(branch_asset, branch_state)]
     not_promotable += [record.partitions for record in branch_state.withheld]
-    not_promotable += [commit.partitions for each in states for commit in each.foreign]
+    not_promotable += [commit.partitions for each in states for commit in each.foreign_commits]
     if asset.partitioning.is_partitioned:
         not_promotable.append(find_pending(offer.context, branch_asset, branch_state).all_stale)
     elif not _has_read_all(offer, branch_asset):

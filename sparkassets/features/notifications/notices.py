@@ -178,7 +178,7 @@ def find_troubles(state: AssetState) -> tuple[AssetTrouble, ...]:
             each.run,
             describe_verdicts(each.verdicts),
             each.at,
-            each.apart,
+            each.is_instance,
             each.interval,
         )
         for each in state.withheld
@@ -218,10 +218,8 @@ def _join_partitions(troubles: Iterable[AssetTrouble]) -> PartitionSet:
 
 def make_lateness_notice(asset: AssetSpec, late: LateEntry) -> AssetNotice:
     """The notice that the asset is late, or no longer late."""
-    label, deadline = (
-        label_partitions(late.partitions, asset.partitioning),
-        format_zoned(from_unix(late.by), asset.timezone),
-    )
+    label = label_partitions(late.partitions, asset.partitioning)
+    deadline = format_zoned(from_unix(late.by), asset.timezone)
     if late.over:
         return AssetNotice("recovery", asset.name, label, "no longer late", owner=asset.owner)
     return AssetNotice("late", asset.name, label, f"expected by {deadline}", owner=asset.owner)

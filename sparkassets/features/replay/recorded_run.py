@@ -123,7 +123,7 @@ def _refuse_other_inputs(asset: AssetSpec, project: ProjectSpec, known: AssetSta
 
 def _definition_of(success: SuccessEntry, known: AssetState) -> AssetDefinition:
     """The definition that computed the run, as far as the journal holds it."""
-    recorded = [each.definition for each in known.made]
+    recorded = [each.definition for each in known.definition_outputs]
     return next((each for each in recorded if each.id == success.definition), AssetDefinition(success.definition))
 
 

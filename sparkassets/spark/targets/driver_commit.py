@@ -282,10 +282,8 @@ def _make_parallel_test(
 
     It is never true if the rows come from the asset's own table or replace all of it: then any commit conflicts.
     """
-    own_app, conflicts_always = (
-        asset_app(stamp.app_id),
-        computation.read_version is not None or planned.landing.replaces == "all",
-    )
+    own_app = asset_app(stamp.app_id)
+    conflicts_always = computation.read_version is not None or planned.landing.replaces == "all"
     return lambda app: not conflicts_always and app != stamp.app_id and asset_app(app) == own_app
 
 

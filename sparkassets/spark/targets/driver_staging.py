@@ -327,10 +327,8 @@ def find_replaced(order: RunOrder, planned: PlannedWrite, table: DeltaTable | No
     """The table's files that the commit removes: inside with replaced rows only, mixed with other rows, too."""
     if table is None or planned.landing.replaces == "nothing" or order.keeps_newest_iteration:
         return FileSplit()
-    parts, partitioning = (
-        EVERYTHING if planned.landing.replaces == "all" else order.partitions,
-        planned.asset.partitioning,
-    )
+    parts = EVERYTHING if planned.landing.replaces == "all" else order.partitions
+    partitioning = planned.asset.partitioning
     split = split_files(table, parts, partitioning=partitioning)
     return examine_mixed_files(path_of(planned.asset), table, split, parts, partitioning=partitioning)
 

@@ -139,9 +139,10 @@ class JudgedStaging:
         return rows if self.delete_column is None else rows.filter(f"NOT {self.delete_column}").drop(self.delete_column)
 
     def select_published(self, withheld: PartitionSet) -> SparkComputation:
-        """The computation that writes the staged rows which no rule took away, without the withheld partitions.
+        """The computation of the rows to publish: those staged that no rule removed, without withheld partitions.
 
-        Rows with a column for deletions stay chosen as they are (`KeptRows`), so that an upsert does not choose again.
+        With a delete column it reads the staged rows as they were chosen (`KeptRows`); an upsert that chose the newest
+        row of each key again could choose otherwise.
         """
         order, conditions = self.computation.order, []
         if TAKEN in self.schema.names:
@@ -251,7 +252,7 @@ def _label_sql(keys: PartitionGrouping, order: RunOrder) -> str:
     return keys.label(partitioning)
 
 
-def is_needed(stamp: CommitStamp) -> bool:
-    """Whether the run has rows for it, as far as the judgement says."""
+def has_quarantined_rows(stamp: CommitStamp) -> bool:
+    """Whether the run has rows to put into quarantine: rules of that severity found failing rows."""
     judgement = stamp.judgement
     return judgement is not None and any(each.severity == "quarantine" and each.failing for each in judgement.verdicts)

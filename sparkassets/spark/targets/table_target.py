@@ -178,7 +178,7 @@ class TableTarget(OpenedTarget):
             read_rows, publish = cache(judged.read_judged), partial(self._commit_judged, session, judged)
 
         def commit(stamp: CommitStamp) -> None:
-            if judged_rows.is_needed(stamp) and TAKEN in (rows := read_rows()).columns:
+            if judged_rows.has_quarantined_rows(stamp) and TAKEN in (rows := read_rows()).columns:
                 self._enlist()
                 keys = keys_of(computation.order, rules, rows.schema)
                 judged_rows.keep_quarantined(rows, rules, computation.order, keys, stamp=stamp)

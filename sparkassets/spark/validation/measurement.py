@@ -421,6 +421,7 @@ def _take_few_of_each(rows: DataFrame, keys: Sequence[str], *, most: int) -> lis
 
 
 def _with_samples(tally: RuleTally, samples_by_partition: Mapping[PartitionSet, Sequence[FailingRow]]) -> RuleTally:
+    """The tally with the failing rows of its partition, or of all partitions that it covers."""
     samples = samples_by_partition.get(tally.partition) or [
         each for partition, rows in samples_by_partition.items() if tally.partition.covers(partition) for each in rows
     ]

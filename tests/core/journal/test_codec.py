@@ -94,7 +94,7 @@ requests = st.builds(
     events=tuples,
     consumption=consumptions,
     rebuilds=st.booleans(),
-    owes=sets,
+    owed_lookback=sets,
     gaps=sets,
     definition=texts,
 )

@@ -172,7 +172,7 @@ def test_the_backfill_of_a_partition_answers_what_was_left_for_it():
     story.succeed("d", story.claim(run))
     (run,) = story.plan().runs
     story.succeed("d", story.claim(by_hand(run)))
-    assert story.state.assets["d"].partly == {}
+    assert story.state.assets["d"].partly_used == {}
 
 
 def test_what_is_left_survives_a_snapshot():
@@ -181,7 +181,7 @@ def test_what_is_left_survives_a_snapshot():
     story.event(GO)
     story.run("d")
     state = story.state.assets["d"]
-    assert sorted(state.partly) == ["@daily", GO]
+    assert sorted(state.partly_used) == ["@daily", GO]
     assert decode(encode(story.state), journal_id="journal") == story.state
 
 

@@ -69,7 +69,6 @@ RENAMED = {
     "partition": "block",
     "triggered": "keepers",
     "added_in_turn": "further",
-    "written_by": "maker",
 }
 """Fields that have another name in the vectors."""
 
@@ -83,7 +82,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, PartitionSet | StampedPartitions):
         return encode_partitions(value) if isinstance(value, PartitionSet) else encode_stamped(value)
     if is_dataclass(value):
-        names = RENAMED | ({"details": "by_block"} if isinstance(value, RuleVerdict) else {})
+        stored = dict(zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True))
+        names = stored | RENAMED | ({"details": "by_block"} if isinstance(value, RuleVerdict) else {})
         kept = [each.name for each in fields(value) if ADDED.get(each.name, ...) is not getattr(value, each.name)]
         return {names.get(name, name): plain(getattr(value, name)) for name in kept}
     if isinstance(value, Mapping):

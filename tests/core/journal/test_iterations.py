@@ -80,7 +80,7 @@ class World:
         token = self.claim("x", self.partitions(key))
         self.version += 1
         run = f"x-{token}"
-        self.success(token, run, key, iteration=f"{run}.{token}.1", beside=beside)
+        self.success(token, run, key, iteration=f"{run}.{token}.1", is_hidden_iteration=beside)
         self.model.order.append(run)
         if not beside:
             self.model.show(self.version, run, {key} if self.partitioned else {"all"})

@@ -273,7 +273,7 @@ def test_a_person_who_backfills_goes_on_with_what_is_there():
     run = plan_backfill_unpartitioned(story.context(), story.project.assets["a"], None).runs[0]
     story.succeed("a", story.claim(run), version=0)
     state = story.state.assets["a"]
-    assert (state.loss, state.seen) == (None, 0)
+    assert (state.loss, state.seen_version) == (None, 0)
 
 
 # --------------------------------------------------------------------------- others
@@ -312,17 +312,17 @@ def test_commits_that_change_no_row_only_move_the_position():
     found(story, "a", TableFinding("moved", "", table_id="t", version=7, mark="content:m"))
     assert story.due() == {}
     state = story.state.assets["a"]
-    assert (state.version, state.seen, state.mark) == (7, 7, "content:m")
+    assert (state.version, state.seen_version, state.commit_mark) == (7, 7, "content:m")
 
 
 def test_a_run_that_follows_what_was_seen_is_seen_with_it_and_one_after_a_gap_is_not():
     story = ran(asset("a", "s"))
     first = story.state.assets["a"]
-    assert (first.seen, first.mark) == (1, f"epoch:{first.done}")
+    assert (first.seen_version, first.commit_mark) == (1, f"epoch:{first.newest_token}")
     for version, seen in ((2, 2), (5, 2)):
         story.observed("s", "2025-01-01")
         story.succeed("a", story.claim(story.plan().runs[0]), version=version)
-        assert story.state.assets["a"].seen == seen
+        assert story.state.assets["a"].seen_version == seen
 
 
 def success(story, name, claim, table):

@@ -105,12 +105,14 @@ partly = st.lists(parts, max_size=2).map(lambda some: {"x-p": tuple(enumerate(so
 refs = st.builds(EventRef, *map(st.just, (1, "x-p", "p", 2)), parts, *map(st.just, ({}, None, (3, 4))))
 STATES = {
     AssetState: {
-        **dict.fromkeys(("coverage", "owed", "gaps"), parts.filter(lambda each: not each.is_everything)),
+        **dict.fromkeys(("coverage", "owed_lookback", "gaps"), parts.filter(lambda each: not each.is_everything)),
         **dict.fromkeys(("stale", "kept"), some_marks),
-        "partly": partly,
+        "partly_used": partly,
         "failed": st.lists(failures, max_size=2).map(tuple),
         "loss": st.builds(TableLoss, parts, st.just("gone"), st.just(1)),
-        "foreign": st.builds(ForeignCommit, st.just(1), st.just("DELETE"), partitions=parts).map(lambda each: (each,)),
+        "foreign_commits": st.builds(ForeignCommit, st.just(1), st.just("DELETE"), partitions=parts).map(
+            lambda each: (each,)
+        ),
     },
     DatasetState: {
         "coverage": parts.filter(lambda each: not each.is_everything),

@@ -29,7 +29,7 @@ def make_story() -> Story:
 
 
 def taken(story: Story) -> tuple[PromotedPartitions, ...]:
-    return story.state.assets["a"].taken
+    return story.state.assets["a"].promotions
 
 
 def test_what_a_run_took_over_is_known_until_another_computes_it():
@@ -60,5 +60,5 @@ def test_it_survives_the_journal_and_its_snapshot():
     (claim,) = (each.entry for each in map(from_row, story.rows) if isinstance(each.entry, ClaimEntry))
     assert claim.request.promotes == PROMOTION
     rows = encode(story.state)
-    assert decode(rows, journal_id="").assets["a"].taken == taken(story)
+    assert decode(rows, journal_id="").assets["a"].promotions == taken(story)
     assert isinstance(story.state, State)

@@ -113,7 +113,12 @@ def told_by(step: tuple[Any, ...], claims: dict[str, tuple[int, ClaimEntry]], nu
             uses = RunConsumption(dict.fromkeys(remaining, number), remaining=remaining)
             own = partitions.map_time(lambda time: ALWAYS if time else time)
             request = RunRequest(
-                name, "scheduled", partitions, consumption=uses, owes=some & own - partitions, gaps=others & own
+                name,
+                "scheduled",
+                partitions,
+                consumption=uses,
+                owed_lookback=some & own - partitions,
+                gaps=others & own,
             )
             yield ClaimEntry(request, f"r{number}", 600, "i", "h", planned=NOW)
         case "spec", keeps:
@@ -160,7 +165,7 @@ def alone(numbered: NumberedEntry, key: tuple[str, ...]) -> Iterator[NumberedEnt
             request = replace(
                 request,
                 partitions=of(request.partitions),
-                owes=of(request.owes),
+                owed_lookback=of(request.owed_lookback),
                 gaps=of(request.gaps),
                 consumption=replace(using, remaining=left),
             )
@@ -187,16 +192,18 @@ def known(state: State, key: tuple[str, ...], *, partly: bool) -> dict[str, Any]
     for name, each in state.assets.items():
         told[name] = {
             "coverage": of(each.coverage),
-            "owed": of(each.owed),
+            "owed": of(each.owed_lookback),
             "gaps": of(each.gaps),
             "stale": {inlet: found for inlet, marks in each.stale.items() if (found := stamps_of(marks, key))},
             "kept": {inlet: found for inlet, marks in each.kept.items() if (found := stamps_of(marks, key))},
             "lost": of(each.loss.lost_partitions if each.loss else NOTHING),
-            "foreign": [(commit.version, of(commit.partitions)) for commit in each.foreign if of(commit.partitions)],
+            "foreign": [
+                (commit.version, of(commit.partitions)) for commit in each.foreign_commits if of(commit.partitions)
+            ],
             "failed": [(failed.token, of(failed.partitions)) for failed in each.failed if of(failed.partitions)],
             "partly": {
                 uri: items
-                for uri, kept in each.partly.items()
+                for uri, kept in each.partly_used.items()
                 if partly and (items := [(seq, of(parts)) for seq, parts in kept if of(parts)])
             },
         }

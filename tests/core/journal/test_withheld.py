@@ -52,9 +52,11 @@ def test_of_each_partition_the_newest_run_counts_and_what_judged_it(runs):
         assert len(known) <= MOST_RECORDS
         for one in known:
             assert one.partitions
-            assert one.partitions.covers(one.caused)
+            assert one.partitions.covers(one.retried_partitions)
         assert PartitionSet.union(one.partitions for one in known) == parts(model)
-        assert PartitionSet.union(one.caused for one in known) == parts(each for each in model if model[each][1])
+        assert PartitionSet.union(one.retried_partitions for one in known) == parts(
+            each for each in model if model[each][1]
+        )
         for definition in "de":
             resting = PartitionSet.union(one.resting_partitions(definition) for one in known)
             expected = parts(each for each, (judges, again) in model.items() if definition in judges and not again)

@@ -177,7 +177,7 @@ def test_each_partition_is_computed_as_often_as_it_was_asked(  # noqa: PLR0913, 
         assert it.most <= 1
         it.drive(DueWork())
         assert {day: it.done[day] for day in came} == dict.fromkeys(came, 1)
-    assert not story.state.assets["a"].redo
+    assert not story.state.assets["a"].redo_requests
 
 
 def test_a_long_backfill_beside_an_hourly_schedule_takes_turns_with_it():
@@ -279,7 +279,7 @@ class TestARequest:
         self.make_backfill(story)
         assert len(story.entries) == entries
         self.make_backfill(story, "2025-01-05..2025-01-07")
-        assert [story.keys("a", each.left) for each in story.state.assets["a"].redo] == [
+        assert [story.keys("a", each.left) for each in story.state.assets["a"].redo_requests] == [
             ["2025-01-03..2025-01-04"],
             ["2025-01-05..2025-01-07"],
         ]
@@ -305,14 +305,14 @@ class TestARequest:
     def test_that_is_given_up_asks_for_nothing(self):
         story = make_story()
         self.make_backfill(story)
-        story.add(BackfillEntry("a", NOTHING, story.state.assets["a"].redo[0].left))
+        story.add(BackfillEntry("a", NOTHING, story.state.assets["a"].redo_requests[0].left))
         assert story.plan().runs == ()
-        assert story.state.assets["a"].redo == ()
+        assert story.state.assets["a"].redo_requests == ()
 
     def test_of_what_cannot_be_computed_asks_for_the_rest(self):
         story = make_story()
         self.make_backfill(story, "2024-12-30..2025-01-01")
-        assert [story.keys("a", each.left) for each in story.state.assets["a"].redo] == [["2025-01-01"]]
+        assert [story.keys("a", each.left) for each in story.state.assets["a"].redo_requests] == [["2025-01-01"]]
 
     def test_of_what_is_marked_as_done_asks_for_the_rest(self):
         story = make_story()

@@ -38,7 +38,7 @@ def test_the_lookback_that_is_owed_to_a_segment_that_left_is_not_computed():
     story.run_all()
     story.observed("up", "2025-01-04..2025-01-06,*")
     story.run("a")
-    assert story.keys("a", story.state.assets["a"].owed) == ["2025-01-03,de", "2025-01-03,nl"]
+    assert story.keys("a", story.state.assets["a"].owed_lookback) == ["2025-01-03,de", "2025-01-03,nl"]
     story.change(*mk({"region": ("nl",)}, strategy=strategy))
     keys = [key for run in story.run_all() for key in story.keys("a", run.partitions)]
     assert keys == ["2025-01-03..2025-01-04,nl", "2025-01-05..2025-01-06,nl"]

@@ -123,7 +123,7 @@ class History(Drivers):
             spec, state = self.story.project.assets[name], self.story.state.assets[name]
             known = {
                 partition: each.definition.id
-                for each in state.made
+                for each in state.definition_outputs
                 for partition in inside(spec.partitioning, partitions_made_by(spec, state, each))
             }
             model = {

@@ -118,7 +118,7 @@ def test_each_event_has_one_run_that_succeeds_whatever_fails(history: list[tuple
         assert tried == sorted(tried)
         assert decode(encode(story.state), journal_id="journal") == story.state
     assert sorted(done) == sorted(failures)
-    assert story.state.assets["r"].partly == {}
+    assert story.state.assets["r"].partly_used == {}
     assert not story.state.assets["r"].failed
 
 

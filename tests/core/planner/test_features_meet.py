@@ -104,5 +104,5 @@ class TestARecordedRequest:
         if not keys:
             story.add(SegmentEntry("model", "customer", ("de",)))
         came_out(story, "model", *keys)
-        assert story.state.assets["model"].redo == ()
+        assert story.state.assets["model"].redo_requests == ()
         assert story.due() == {}

@@ -62,7 +62,7 @@ class TestOfTicks:
         entry = say(story, kind, days(day))
         others = [days(each) for each in ("10", "11", "12") if each != day]
         assert (entry.instance, due(story)) == (days(day), others)
-        assert bool(entry.came) == (kind == "done")
+        assert bool(entry.made_present) == (kind == "done")
         for _ in others:
             story.succeed("a", story.claim(next(run for run in story.plan().runs if run.asset == "a")))
         assert due(story) == []
@@ -130,7 +130,7 @@ class TestOfTicks:
         story = make_story()
         say(story, "skip", days("11"))
         assert say(story, "skip", days("11")) is None
-        assert say(story, "done", days("11")).came.is_everything
+        assert say(story, "done", days("11")).made_present.is_everything
         assert [each.kind for each in story.state.assets["a"].instance_marks] == ["done"]
         assert due(story) == [days("10"), days("12")]
 
@@ -262,7 +262,7 @@ class TestOfEvents:
         assert say(story, kind, days(day)) is None
         story.run_all()
         assert due(story) == []
-        assert story.state.assets["a"].partly == {}
+        assert story.state.assets["a"].partly_used == {}
 
     def test_only_its_own_failure_is_forgotten(self):
         story = self.make_story()

@@ -116,7 +116,7 @@ def test_an_outlet_is_known_by_the_claim_that_committed_it():
         OutletEntry("test", "test", "split", *head, epoch=later),
         SuccessEntry("split", "sparkassets:split", *head[:4], outlets=("train", "test")),
     )
-    assert [story.state.assets[name].mark for name in ("train", "test")] == [f"epoch:{token}", f"epoch:{later}"]
+    assert [story.state.assets[name].commit_mark for name in ("train", "test")] == [f"epoch:{token}", f"epoch:{later}"]
 
 
 def test_a_manual_event_of_an_outlet_is_one_of_any_asset():

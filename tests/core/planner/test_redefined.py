@@ -45,7 +45,7 @@ class Coded(Story):
         return [(self.keys(name, note.partitions), note.text) for note in self.plan().notes if note.asset == name]
 
     def computed_by(self, name: str = "a") -> dict[str, list[str]]:
-        made = self.state.assets[name].made
+        made = self.state.assets[name].definition_outputs
         return {each.definition.id: self.keys(name, each.partitions) for each in made if each.partitions}
 
     def backfill(self, **more: Any) -> list[list[str]]:
@@ -176,7 +176,10 @@ class TestWarn:
         story.observed("s", "2025-01-03")
         story.run_all()
         assert story.noted() == []
-        assert [each.definition.id for each in story.state.assets["a"].made if each.partitions] == [OLD.id, NEW.id]
+        assert [each.definition.id for each in story.state.assets["a"].definition_outputs if each.partitions] == [
+            OLD.id,
+            NEW.id,
+        ]
 
 
 class TestBackfill:
@@ -253,7 +256,7 @@ class TestWhatIsKept:
                 story.now = f"2025-02-{number // 5 + 1:02}"
                 story.observed("s", f"2025-01-{number // 5 + 4:02}")
                 story.run_all()
-        made = story.state.assets["a"].made
+        made = story.state.assets["a"].definition_outputs
         assert len(made) <= 50
         telling = [each for each in made if each.partitions]
         assert len(telling) == 8
@@ -266,7 +269,9 @@ class TestWhatIsKept:
         story.observed("s", "2025-01-01..2025-01-03")
         story.run_all()
         assert story.computed_by() == {}
-        story.state = replace(story.state, assets={n: replace(s, made=()) for n, s in story.state.assets.items()})
+        story.state = replace(
+            story.state, assets={n: replace(s, definition_outputs=()) for n, s in story.state.assets.items()}
+        )
         story.becomes(OLD)
         assert story.computed_by() == {OLD.id: ALL}
 

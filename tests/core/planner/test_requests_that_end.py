@@ -33,7 +33,7 @@ def make_backfill(story: Story, keys: str, **more: object) -> BackfillWork:
 
 
 def left(story: Story) -> list[list[str]]:
-    return [story.keys("a", each.left) for each in story.state.assets["a"].redo]
+    return [story.keys("a", each.left) for each in story.state.assets["a"].redo_requests]
 
 
 def removed(story: Story, *keys: str) -> None:
@@ -112,7 +112,7 @@ def test_what_made_it_is_the_same_whoever_reads_the_state_back():
             story.state = decode(encode(story.state), journal_id="journal")
         story.succeed("a", token)
         state = story.state.assets["a"]
-        assert state.coverage == state.made[-1].partitions
+        assert state.coverage == state.definition_outputs[-1].partitions
         assert not state.coverage
 
 

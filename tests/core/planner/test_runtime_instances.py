@@ -50,14 +50,14 @@ class TestKnown:
         story.observed("s", "2025-01-02,a", "2025-01-02,b", "2025-01-02,c")
         runs = story.plan().runs
         assert keys(story, runs) == ["2025-01-02,a", "2025-01-02,b", "2025-01-02,c"]
-        assert [run.slot for run in runs] == [1, 2, 3]
+        assert [run.run_slot for run in runs] == [1, 2, 3]
 
     def test_one_that_comes_while_others_run_gets_its_own(self, story):
         story.observed("s", "2025-01-02,a", "2025-01-02,b")
         tokens = [story.claim(run) for run in story.plan().runs]
         story.observed("s", "2025-01-02,c")
         (run,) = story.plan().runs
-        assert (keys(story, (run,)), run.slot) == (["2025-01-02,c"], 3)
+        assert (keys(story, (run,)), run.run_slot) == (["2025-01-02,c"], 3)
         for token in tokens:
             story.succeed("model", token)
         assert story.due() == {"model": ["2025-01-02,c"]}
@@ -237,8 +237,8 @@ class History:
             meet = any(
                 day == other and (WHOLE in (key, same) or key == same) for day, key in mine for other, same in theirs
             )
-            assert link.slot == run.slot or not meet
-            assert link.slot != run.slot or link.entry.run in run.recovers
+            assert link.run_slot == run.run_slot or not meet
+            assert link.run_slot != run.run_slot or link.entry.run in run.recovers
         token = self.story.claim(run, invocation=str(self.invocation))
         learned = self.story.state.assets["model"].keys.get("customer")
         removed = learned.removed if learned else ()
@@ -294,7 +294,7 @@ class History:
         self.over.append(each)
 
     def chain(self, each: Alive) -> list[Alive]:
-        chain = self.story.state.assets["model"].chains[each.run.slot]
+        chain = self.story.state.assets["model"].chains[each.run.run_slot]
         tokens = {link.token for link in chain}
         return [other for other in self.over if other.token in tokens and other.token < each.token]
 
@@ -376,7 +376,7 @@ class History:
                 if key != WHOLE:
                     assert times[day, key] == (self.made[day, key] is not None)
                     assert self.appends or self.made[day, key] == rows.get(key), "older than what it is made of"
-        left = PartitionSet.union(parts for items in state.partly.values() for _, parts in items)
+        left = PartitionSet.union(parts for items in state.partly_used.values() for _, parts in items)
         # Of very many what needs no answer is dropped by the next run of few; what is appended is not computed again
         # for a later update, which then waits for nobody.
         told = instance_runs.MOST_LISTED > 1 and not self.appends

@@ -54,10 +54,10 @@ class TestRuns:
     @pytest.mark.parametrize("write", [AppendWrite(), ReplaceWrite()])
     def test_each_hour_of_each_warehouse_is_one(self, write):
         runs = story(write=write).plan().runs
-        assert len(runs) == len({run.slot for run in runs}) == 47
+        assert len(runs) == len({run.run_slot for run in runs}) == 47
         assert keys(runs)[-2:] == ["2025-01-01T23,x", "2025-01-01T23,y"]
         assert {run.interval for run in runs[-2:]} == {(1735772400, 1735776000)}
-        assert all(run.slot > 0 for run in runs)
+        assert all(run.run_slot > 0 for run in runs)
 
     def test_they_are_claimed_side_by_side(self):
         s = story(write=AppendWrite())
@@ -74,7 +74,7 @@ class TestRuns:
         runs = s.plan().runs
         tokens = [s.claim(run) for run in runs[:3]]
         s.succeed("a", tokens[1])
-        assert [run.slot for run in s.plan().runs[:2]] == [runs[1].slot, 4]
+        assert [run.run_slot for run in s.plan().runs[:2]] == [runs[1].run_slot, 4]
 
     def test_until_the_table_is_there_they_are_one_at_a_time(self):
         s = Story(project(source("s", by="hour", segments=TWO), instances("a", "s")), now="2025-01-02")
@@ -164,13 +164,13 @@ class TestFailures:
         s.fail("a", s.claim(runs[0]), fenced=False)
         assert keys(s.plan(invocation="i").runs) == keys(runs[1:])
         again = s.plan(invocation="j").runs[0]
-        assert (again.slot, len(again.recovers), keys((again,))) == (runs[0].slot, 1, keys(runs[:1]))
+        assert (again.run_slot, len(again.recovers), keys((again,))) == (runs[0].run_slot, 1, keys(runs[:1]))
 
     def test_a_run_that_never_ended_is_taken_over_in_its_slot(self):
         s = story()
         tokens = [s.claim(run) for run in s.plan().runs[:3]]
         runs = s.plan(gone_claims=tokens[1:2]).runs
-        assert [(run.slot, run.recovers) for run in runs[:2]] == [(2, (f"a-{tokens[1]}",)), (4, ())]
+        assert [(run.run_slot, run.recovers) for run in runs[:2]] == [(2, (f"a-{tokens[1]}",)), (4, ())]
         claim = s.claim(runs[0])
         s.succeed("a", claim)
         assert {link.token for link in s.state.assets["a"].chain} == {tokens[0], tokens[2]}
@@ -183,7 +183,7 @@ class TestFailures:
             instances("a", "s", segments={"w": ("x",)}, write=AppendWrite()),
         )
         settling = [run for run in s.plan(gone_claims=[token]).runs if run.recovers]
-        assert [(bool(run.partitions), run.recovers, run.slot) for run in settling] == [(False, (f"a-{token}",), 1)]
+        assert [(bool(run.partitions), run.recovers, run.run_slot) for run in settling] == [(False, (f"a-{token}",), 1)]
 
     def test_another_strategy_settles_them_first(self):
         s = story()
@@ -191,7 +191,7 @@ class TestFailures:
         s.change(source("s", by="hour", segments=TWO), asset("a", "s", by="hour", segments=TWO))
         assert s.plan().runs == ()
         runs = s.plan(gone_claims=tokens).runs
-        assert [(bool(run.partitions), run.slot) for run in runs] == [(False, 1), (False, 2)]
+        assert [(bool(run.partitions), run.run_slot) for run in runs] == [(False, 1), (False, 2)]
         assert s.waits("a", gone_claims=tokens) == ["waits for the recovery of 2 unfinished parallel runs"]
 
 
@@ -252,7 +252,7 @@ class TestBackfills:
         partitions = spec.partitioning.parse("2025-01-01T05..2025-01-01T06")
         runs = plan_backfill(s.context(), spec, partitions, force=False).runs
         assert keys(runs) == ["2025-01-01T05,x", "2025-01-01T05,y", "2025-01-01T06,x", "2025-01-01T06,y"]
-        assert [run.slot for run in runs] == [1, 2, 3, 4]
+        assert [run.run_slot for run in runs] == [1, 2, 3, 4]
 
     def test_it_waits_for_those_that_overlap_alone(self):
         s = story()
@@ -270,14 +270,14 @@ class TestBackfills:
         token = s.claim(s.plan().runs[0])
         assert plan_rebuild(s.context(), spec, force=False).runs == ()
         (settling,) = plan_rebuild(s.context(gone_claims=[token]), spec, force=False).runs
-        assert (bool(settling.partitions), settling.slot) == (False, 1)
+        assert (bool(settling.partitions), settling.run_slot) == (False, 1)
         s.succeed("a", token)
         (rebuild,) = plan_rebuild(s.context(), spec, force=False).runs
         claim = s.claim(rebuild)
-        assert rebuild.slot == 0
+        assert rebuild.run_slot == 0
         assert s.plan().runs == ()
         runs = s.plan(gone_claims=[claim]).runs
-        assert [(run.slot, bool(run.recovers)) for run in runs] == [(0, True)]
+        assert [(run.run_slot, bool(run.recovers)) for run in runs] == [(0, True)]
 
 
 class TestStatus:
@@ -336,15 +336,15 @@ class History:
         assert self.planner.plan(replace(context, decisions={})) == found
         assert decode(encode(self.story.state), journal_id="journal") == self.story.state
         explain_planned_asset(context, found, self.story.project.assets["a"])
-        slots = [run.slot for run in found.runs]
+        slots = [run.run_slot for run in found.runs]
         assert len(slots) == len({*slots})
         return list(found.runs)
 
     def claim(self, run: PlannedRun) -> None:
         """What the protocol's model asks of every claim."""
         for link in self.story.state.assets["a"].chain:
-            assert link.slot == run.slot or not link.entry.partitions.overlaps(run.partitions)
-            assert link.slot != run.slot or link.entry.run in run.recovers
+            assert link.run_slot == run.run_slot or not link.entry.partitions.overlaps(run.partitions)
+            assert link.run_slot != run.run_slot or link.entry.run in run.recovers
         token = self.story.claim(run, invocation=str(self.invocation))
         self.live.append(Alive(token, run))
 
@@ -398,7 +398,7 @@ class History:
 
     def chain(self, each: Alive) -> list[Alive]:
         """The claims before it in its slot."""
-        tokens = {link.token for link in self.story.state.assets["a"].chains[each.run.slot]}
+        tokens = {link.token for link in self.story.state.assets["a"].chains[each.run.run_slot]}
         return [other for other in self.over if other.token in tokens and other.token < each.token]
 
     def settle(self, each: Alive) -> Alive | None:
@@ -409,7 +409,7 @@ class History:
         if each.landed or self.settle(each) is not None or not each.run.partitions:
             return
         each.landed = True
-        self.table += [(key, each.token, each.run.slot) for key in self.labels(each.run.partitions)]
+        self.table += [(key, each.token, each.run.run_slot) for key in self.labels(each.run.partitions)]
 
     def labels(self, partitions: PartitionSet) -> list[str]:
         return list(self.story.project.assets["a"].partitioning.keys(partitions))

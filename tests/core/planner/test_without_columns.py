@@ -36,7 +36,7 @@ def publish(made, run, version):
     """Succeeds with a run, as a driver records what it published."""
     item, state = made.project.assets["log"], made.state.assets["log"]
     beside = keeps_newest_iteration(item, state, run.request)
-    made.succeed("log", made.claim(run), version=version, iteration=f"i{version}", beside=beside)
+    made.succeed("log", made.claim(run), version=version, iteration=f"i{version}", is_hidden_iteration=beside)
 
 
 def test_each_interval_is_a_run_of_what_it_maps_to():
@@ -44,7 +44,7 @@ def test_each_interval_is_a_run_of_what_it_maps_to():
     made.run("log")
     runs = made.plan().runs
     assert [made.keys("log", run.partitions) for run in runs] == [["2025-01-02"], ["2025-01-03"]]
-    assert [run.slot for run in runs] == [1, 2]
+    assert [run.run_slot for run in runs] == [1, 2]
     (pin,) = {made.keys("s", run.request.pins["s"].parts)[0] for run in runs[:1]}
     assert pin == "2025-01-02T00..2025-01-02T23"
     assert runs[0].interval == (at("2025-01-02"), at("2025-01-03"))
@@ -115,7 +115,7 @@ def test_params_are_runs_of_their_own_in_each_interval():
     made.run("log")
     runs = made.plan().runs
     assert [made.keys("log", run.partitions) for run in runs] == [["2025-01-01,b"], ["2025-01-02,a"], ["2025-01-02,b"]]
-    assert [run.slot for run in runs] == [1, 2, 3]
+    assert [run.run_slot for run in runs] == [1, 2, 3]
     assert decode(encode(made.state), journal_id="journal") == made.state
 
 

@@ -318,7 +318,7 @@ def _iterate_versions(context: PlanningContext, asset: AssetSpec) -> Iterator[Ma
     """Yields the definitions that computed present partitions, newest first, with the changes from the one before."""
     writer = context.asset(asset.written_by) if asset.written_by else asset
     state, own_id = context.state_of(writer), own_definition_id(writer)
-    definitions = state.made[-MOST_VERSIONS:]
+    definitions = state.definition_outputs[-MOST_VERSIONS:]
     for position in range(len(definitions) - 1, -1, -1):
         made = definitions[position]
         previous = definitions[position - 1].definition if position else None

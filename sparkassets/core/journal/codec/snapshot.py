@@ -101,7 +101,7 @@ def _triggered_by_dataset(assets: Iterable[AssetState]) -> dict[str, tuple[str, 
     """By dataset, the assets that its events trigger or triggered; `State.triggered` is derived and not stored."""
     triggered: dict[str, tuple[str, ...]] = {}
     for asset in assets:
-        for uri in (*asset.spec.named, *asset.parted):
+        for uri in (*asset.spec.named, *asset.former_triggers):
             triggered[uri] = (*triggered.get(uri, ()), asset.name)
     return triggered
 
@@ -117,8 +117,8 @@ def _encode_asset(asset: AssetState, state: State) -> SnapshotRow:
     body = {name: value for name, value in body.items() if name not in _IN_COLUMNS}
     if not asset.additions:
         body.pop("additions", None)
-    if asset.made:
-        pairs = zip(body["made"], asset.made, strict=True)
+    if asset.definition_outputs:
+        pairs = zip(body["made"], asset.definition_outputs, strict=True)
         body["made"] = [_shorten_output(plain, output, asset) for plain, output in pairs]
     return SnapshotRow(
         asset=asset.name,

@@ -41,12 +41,12 @@ def use_up_causes(
     """
     scheduled = claim if claim is not None and claim.kind == "scheduled" else None
     partly = (
-        asset.partly
+        asset.partly_used
         if partitions.is_everything
         else _unanswered_after_run(work, asset, partitions, scheduled, token=token)
     )
     if claim is None:
-        return replace(asset, partly=partly)
+        return replace(asset, partly_used=partly)
     consumption = claim.request.consumption
     if claim.partitions.is_everything:
         partly = _unanswered_events_after(work, asset, claim.request)
@@ -72,7 +72,7 @@ def _advance_consumed(
     """
     numbers = {uri: max(seq, asset.consumed.get(uri, 0)) for uri, seq in consumption.consumes.items()}
     newest = {key: max(at, asset.ticks.get(key, at)) for key, at in ticks.items()}
-    return replace(asset, partly=partly, consumed={**asset.consumed, **numbers}, ticks={**asset.ticks, **newest})
+    return replace(asset, partly_used=partly, consumed={**asset.consumed, **numbers}, ticks={**asset.ticks, **newest})
 
 
 def _unanswered_after_run(
@@ -91,7 +91,7 @@ def _unanswered_after_run(
 
     unanswered = {
         key: [(number, remaining_partitions(key, number, unanswered_before)) for number, unanswered_before in items]
-        for key, items in asset.partly.items()
+        for key, items in asset.partly_used.items()
     }
     if claim is not None and asset.spec.partitioning.is_partitioned:
         finished = asset.spec.partitioning.finished_partitions(claim.planned)
@@ -144,8 +144,8 @@ def _unanswered_events_after(work: FoldWorkspace, asset: AssetState, request: Ru
     """
     consumption = request.consumption
     unanswered = {}
-    for uri in {*asset.partly, *(consumption.consumes if consumption.skips else ())}:
-        listed_numbers = (number for number, _ in asset.partly.get(uri, ()) if number not in request.events)
+    for uri in {*asset.partly_used, *(consumption.consumes if consumption.skips else ())}:
+        listed_numbers = (number for number, _ in asset.partly_used.get(uri, ()) if number not in request.events)
         numbers = [
             number for number in listed_numbers if consumption.leaves_event_unused(uri, number)
         ] + _skipped_events(work, asset, consumption, uri)
@@ -165,7 +165,7 @@ def _skipped_events(work: FoldWorkspace, asset: AssetState, consumption: RunCons
 
 def unused_events(work: FoldWorkspace, asset: AssetState) -> set[int]:
     """The sequence numbers of the events that trigger the asset and that no run of it has used yet."""
-    numbers = {number for items in asset.partly.values() for number, _ in items}
+    numbers = {number for items in asset.partly_used.values() for number, _ in items}
     for uri in asset.spec.named:
         used_until = asset.consumed.get(uri, 0)
         numbers.update(ref.seq for ref in work.recent_events(uri).between(used_until))
@@ -191,8 +191,10 @@ def _events_kept_one_by_one(uri: str, triggered: Collection[AssetState], recent:
 
     Among them are events of withheld runs, which are tried again with the same events.
     """
-    partly_used = {number for each in triggered for number, _ in each.partly.get(uri, ())}
-    parted = [(each.consumed.get(uri, 0), each.parted[uri]) for each in triggered if uri in each.parted]
+    partly_used = {number for each in triggered for number, _ in each.partly_used.get(uri, ())}
+    parted = [
+        (each.consumed.get(uri, 0), each.former_triggers[uri]) for each in triggered if uri in each.former_triggers
+    ]
     return (
         partly_used
         | _withheld_events(triggered)
@@ -214,11 +216,11 @@ def update_triggers(work: FoldWorkspace, asset: AssetState, former_spec: FoldSpe
     former = former_spec if former_spec is not None else FoldSpec(asset.spec.uri)
     for uri in _absent_from(asset.spec.named, former.named):
         asset = itemize_unused_events(work, asset, uri, newest=True)
-    asset = replace(asset, parted=_without_uris(asset.parted, asset.spec.named))
+    asset = replace(asset, former_triggers=_without_uris(asset.former_triggers, asset.spec.named))
     for uri in _absent_from(former.named, asset.spec.named):
         asset = _keep_unused_events(work, asset, uri)
-    unlistened = _absent_from(former.listens, {*asset.spec.listens, *asset.parted})
-    return replace(asset, partly=_without_uris(asset.partly, unlistened))
+    unlistened = _absent_from(former.listens, {*asset.spec.listens, *asset.former_triggers})
+    return replace(asset, partly_used=_without_uris(asset.partly_used, unlistened))
 
 
 def _absent_from(uris: Iterable[str], others: Collection[str]) -> list[str]:
@@ -237,9 +239,9 @@ def _keep_unused_events(work: FoldWorkspace, asset: AssetState, uri: str) -> Ass
     They count again if the condition names the dataset again.
     """
     newest = work.newest_seq(uri)
-    if newest <= asset.consumed.get(uri, 0) and uri not in asset.partly:
+    if newest <= asset.consumed.get(uri, 0) and uri not in asset.partly_used:
         return asset
-    return replace(asset, parted={**asset.parted, uri: newest})
+    return replace(asset, former_triggers={**asset.former_triggers, uri: newest})
 
 
 def itemize_unused_events(work: FoldWorkspace, asset: AssetState, uri: str, *, newest: bool = False) -> AssetState:
@@ -248,8 +250,8 @@ def itemize_unused_events(work: FoldWorkspace, asset: AssetState, uri: str, *, n
     So events can move to another dataset, or a condition can change, without one number that stands for all of them.
     With ``newest`` the newest event is listed as well, if it is unused.
     """
-    recent, newest_seq, items = work.recent_events(uri), work.newest_seq(uri), dict(asset.partly.get(uri, ()))
-    used_until, named_until = asset.consumed.get(uri, 0), asset.parted.get(uri, 0)
+    recent, newest_seq, items = work.recent_events(uri), work.newest_seq(uri), dict(asset.partly_used.get(uri, ()))
+    used_until, named_until = asset.consumed.get(uri, 0), asset.former_triggers.get(uri, 0)
     named_until = newest_seq if not newest and uri in asset.spec.named else named_until
     for ref in recent.between(used_until):
         if ref.seq <= named_until or (newest and ref is recent.newest):
@@ -259,7 +261,7 @@ def itemize_unused_events(work: FoldWorkspace, asset: AssetState, uri: str, *, n
     return replace(
         asset,
         consumed={**asset.consumed, uri: max(used_until, newest_seq)},
-        partly=replace_items(asset.partly, uri, items),
+        partly_used=replace_items(asset.partly_used, uri, items),
     )
 
 
@@ -295,15 +297,15 @@ def fold_backfill_request(work: FoldWorkspace, entry: BackfillEntry, numbered: N
     A request that asks for nothing gives up the rest of its partitions.
     """
     asset = work.assets[entry.asset]
-    others = [each for each in asset.redo if each.asked != entry.asked]
+    others = [each for each in asset.redo_requests if each.asked != entry.asked]
     if not entry.asked:
-        work.assets[entry.asset] = replace(asset, redo=requests_without(others, entry.partitions))
+        work.assets[entry.asset] = replace(asset, redo_requests=requests_without(others, entry.partitions))
         return
     newest = RedoRequest(
         numbered.seq, to_unix(numbered.at), entry.asked, entry.partitions, entry.newest_first, entry.limited
     )
     work.assets[entry.asset] = replace(
-        asset, redo=_open_requests([*requests_without(others, entry.partitions), newest])
+        asset, redo_requests=_open_requests([*requests_without(others, entry.partitions), newest])
     )
 
 
@@ -326,10 +328,10 @@ def requests_without(requests: Iterable[RedoRequest], partitions: PartitionSet) 
 
 def drop_unknown_requests(asset: AssetState) -> AssetState:
     """Drops requests for segments that the asset does not have any more."""
-    if not asset.redo or not asset.spec.partitioning.segments:
+    if not asset.redo_requests or not asset.spec.partitioning.segments:
         return asset
     known = asset.spec.partitioning.known_partitions
-    return replace(asset, redo=tuple(each for each in asset.redo if each.left.overlaps(known)))
+    return replace(asset, redo_requests=tuple(each for each in asset.redo_requests if each.left.overlaps(known)))
 
 
 def _open_requests(requests: Iterable[RedoRequest]) -> tuple[RedoRequest, ...]:

@@ -18,7 +18,7 @@ def add_published_iteration(
     """The asset's iterations after a success that may have published one."""
     if not entry.iteration or entry.version is None:
         return asset.iterations
-    shown = () if entry.beside else (entry.version,)
+    shown = () if entry.is_hidden_iteration else (entry.version,)
     partitioning = asset.spec.partitioning
     hides = NOTHING if partitioning.has_columns else partitioning.widen_to_rows(entry.published_partitions)
     published = PublishedIteration(
@@ -43,7 +43,7 @@ def roll_back_iteration(asset: AssetState, entry: SuccessEntry, seq: int) -> Ass
     after = record_table_version(asset, entry, seq, claim=asset.claim_state(entry.recorder))
     return replace(
         after,
-        done=max(asset.done, entry.token),
+        newest_token=max(asset.newest_token, entry.token),
         chain=asset.chain_without_slot(entry.recorder),
         iterations=iterations_after_rollback(asset, entry),
     )

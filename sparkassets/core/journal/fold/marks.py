@@ -44,7 +44,11 @@ def fold_mark(work: FoldWorkspace, entry: MarkEntry, numbered: NumberedEntry) ->
         withheld = withheld_records.accept_instance(asset.withheld, entry.run, mark.text)
         work.assets[entry.asset] = replace(asset, failed=(), withheld=withheld)
         return
-    redo = asset.redo if entry.kind == "missing" else cause_consumption.requests_without(asset.redo, entry.partitions)
+    redo = (
+        asset.redo_requests
+        if entry.kind == "missing"
+        else cause_consumption.requests_without(asset.redo_requests, entry.partitions)
+    )
     if entry.partitions.is_everything:
         after = _mark_whole_asset(work, asset, entry)
     else:
@@ -52,7 +56,7 @@ def fold_mark(work: FoldWorkspace, entry: MarkEntry, numbered: NumberedEntry) ->
     if asset.stuck_loss is not None:
         after = replace(after, loss=asset.loss)
     marks = add_mark(asset.marks, mark, claims=(claim.token for claim in after.chain))
-    work.assets[entry.asset] = replace(after, marks=marks, redo=redo)
+    work.assets[entry.asset] = replace(after, marks=marks, redo_requests=redo)
     _notify_readers(work, entry, numbered, withdrawn=asset.coverage - after.coverage)
 
 
@@ -72,10 +76,14 @@ def _answer_questions(asset: AssetState, entry: MarkEntry) -> AssetState:
     chain = asset.chain
     for claim in asset.asking_claims:
         known = asset.spec.partitioning.known_partitions
-        open_question = claim.asks.without_answered(entry.partitions, known=known) if claim.asks is not None else None
-        other_slots = [each for each in chain if each.slot != claim.slot]
+        open_question = (
+            claim.question.without_answered(entry.partitions, known=known) if claim.question is not None else None
+        )
+        other_slots = [each for each in chain if each.run_slot != claim.run_slot]
         own_slot = [
-            replace(each, asks=open_question) if each is claim else each for each in chain if each.slot == claim.slot
+            replace(each, question=open_question) if each is claim else each
+            for each in chain
+            if each.run_slot == claim.run_slot
         ]
         chain = (
             tuple(other_slots)
@@ -103,7 +111,7 @@ def _mark_partitions(work: FoldWorkspace, asset: AssetState, entry: MarkEntry, s
             coverage = asset.coverage - partitions
             return replace(asset, coverage=coverage, kept={name: stamps for name, stamps in kept.items() if stamps})
         case "skip":
-            return replace(asset, owed=asset.owed - partitions)
+            return replace(asset, owed_lookback=asset.owed_lookback - partitions)
 
 
 def _mark_done(work: FoldWorkspace, asset: AssetState, partitions: PartitionSet, seq: int) -> AssetState:
@@ -174,21 +182,21 @@ def fold_skip(work: FoldWorkspace, entry: SkippedEntry, numbered: NumberedEntry)
     work.flush_staleness(entry.asset)
     asset = work.assets[entry.asset]
     chain = asset.chain_without_slot(entry.token)
-    if entry.token < asset.placed:
+    if entry.token < asset.placed_since:
         work.assets[entry.asset] = replace(asset, chain=chain)
         return
     claim = asset.claim_entry(entry.token)
     after = _use_up_skipped(work, asset, entry, claim)
     work.assets[entry.asset] = replace(
         cause_consumption.drop_unknown_requests(
-            replace(after, redo=cause_consumption.answer_requests(asset.redo, entry))
+            replace(after, redo_requests=cause_consumption.answer_requests(asset.redo_requests, entry))
         ),
-        done=max(asset.done, entry.token),
+        newest_token=max(asset.newest_token, entry.token),
         chain=chain,
         withheld=unpublished_partitions.withheld_after_skip(work, asset, entry, claim, numbered),
         marks=marks.marks_after_success(asset.marks, entry.partitions, through=entry.token),
         additions=asset.additions.without_partitions(entry.partitions),
-        skip=LastSkip(entry.run, numbered.seq, to_unix(numbered.at), entry.reason, entry.invocation),
+        last_skip=LastSkip(entry.run, numbered.seq, to_unix(numbered.at), entry.reason, entry.invocation),
     )
     if entry.partitions.is_everything and claim is not None and claim.request.interval is not None:
         skip_instance(work, entry.asset, claim.request.interval, numbered.seq)
@@ -211,7 +219,7 @@ def _use_up_skipped(
         after = replace(
             after,
             stale=stale_after_run(after, entry.partitions, scheduled, through=entry.token),
-            owed=after.owed - entry.partitions,
+            owed_lookback=after.owed_lookback - entry.partitions,
             gaps=after.gaps - entry.partitions,
             failed=clear_failures(asset.failed, entry.partitions, invocation=entry.invocation),
         )

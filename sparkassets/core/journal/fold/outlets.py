@@ -19,7 +19,7 @@ def fold_outlet(work: FoldWorkspace, entry: OutletEntry, numbered: NumberedEntry
     Partitions that a person marked as missing since the claim stay missing.
     """
     asset = work.assets[entry.asset]
-    if entry.token < asset.placed:  # it wrote to the outlet's former place
+    if entry.token < asset.placed_since:  # it wrote to the outlet's former place
         return
     if entry.restores:
         _fold_outlet_rollback(work, entry, numbered)
@@ -38,7 +38,7 @@ def fold_outlet(work: FoldWorkspace, entry: OutletEntry, numbered: NumberedEntry
     work.assets[entry.asset] = replace(
         after,
         coverage=after.coverage if entry.partitions.is_everything else after.coverage | (countable - marked_missing),
-        done=max(asset.done, entry.token),
+        newest_token=max(asset.newest_token, entry.token),
         last=last_run(asset, entry, claim, numbered),
         former=former_after_run(asset, entry, claim),
         marks=marks.marks_after_success(asset.marks, entry.partitions, through=entry.token),
@@ -58,6 +58,8 @@ def _fold_outlet_rollback(work: FoldWorkspace, entry: OutletEntry, numbered: Num
     recorder_claim = writer.claim_state(entry.recorder) if writer is not None else None
     after = record_table_version(asset, entry, numbered.seq, claim=recorder_claim)
     work.assets[entry.asset] = replace(
-        after, done=max(asset.done, entry.token), iterations=iterations.iterations_after_rollback(asset, entry)
+        after,
+        newest_token=max(asset.newest_token, entry.token),
+        iterations=iterations.iterations_after_rollback(asset, entry),
     )
     datasets.publish_event(work, numbered)

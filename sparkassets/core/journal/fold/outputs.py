@@ -35,21 +35,26 @@ def add_definition(asset: AssetState, seq: int) -> AssetState:
     definition = asset.spec.definition
     if definition is None:
         return asset
-    known_ids = [each.definition.id for each in asset.made]
+    known_ids = [each.definition.id for each in asset.definition_outputs]
     if definition.id in known_ids:
         index = known_ids.index(definition.id)
-        updated = replace(asset.made[index], definition=definition)
-        return replace(asset, made=_limit_outputs((*asset.made[:index], updated, *asset.made[index + 1 :]), asset.spec))
-    last_run = asset.last if not asset.made else None
+        updated = replace(asset.definition_outputs[index], definition=definition)
+        return replace(
+            asset,
+            definition_outputs=_limit_outputs(
+                (*asset.definition_outputs[:index], updated, *asset.definition_outputs[index + 1 :]), asset.spec
+            ),
+        )
+    last_run = asset.last if not asset.definition_outputs else None
     computed = asset.coverage if asset.spec.partitioning.is_partitioned else EVERYTHING if last_run else NOTHING
     newest = DefinitionOutput(
         definition,
         seq,
-        NOTHING if asset.made else computed,
+        NOTHING if asset.definition_outputs else computed,
         last_run.run if last_run else "",
         last_run.at if last_run else 0,
     )
-    return replace(asset, made=_limit_outputs((*asset.made, newest), asset.spec))
+    return replace(asset, definition_outputs=_limit_outputs((*asset.definition_outputs, newest), asset.spec))
 
 
 def record_definition(before: AssetState, after: AssetState, entry: SuccessEntry, *, at: int) -> AssetState:
@@ -57,9 +62,9 @@ def record_definition(before: AssetState, after: AssetState, entry: SuccessEntry
 
     No other definition counts as having computed them any more, unless the asset appends and so holds rows of both.
     """
-    if not entry.definition and not after.made:
+    if not entry.definition and not after.definition_outputs:
         return after
-    outputs = {each.definition.id: each for each in after.made}
+    outputs = {each.definition.id: each for each in after.definition_outputs}
     # a definition that is no longer known was forgotten, so it is older than all
     output = outputs.pop(entry.definition, None) or DefinitionOutput(AssetDefinition(entry.definition), 0)
     others = list(
@@ -78,7 +83,7 @@ def record_definition(before: AssetState, after: AssetState, entry: SuccessEntry
                 else output.partitions | (entry.published_partitions & after.coverage)
             )
         others.append(replace(output, partitions=partitions, run=entry.run, at=at))
-    return replace(after, made=_limit_outputs(sorted(others, key=lambda each: each.since), after.spec))
+    return replace(after, definition_outputs=_limit_outputs(sorted(others, key=lambda each: each.since), after.spec))
 
 
 def accept_definition(asset: AssetState, partitions: PartitionSet) -> AssetState:
@@ -88,9 +93,9 @@ def accept_definition(asset: AssetState, partitions: PartitionSet) -> AssetState
         replace(each, partitions=each.partitions | partitions)
         if each.definition.id == own_id
         else _output_without(each, partitions)
-        for each in asset.made
+        for each in asset.definition_outputs
     )
-    return replace(asset, made=tuple(outputs))
+    return replace(asset, definition_outputs=tuple(outputs))
 
 
 def _made_everything(made: DefinitionOutput, asset: AssetState) -> bool:
@@ -171,12 +176,12 @@ def clear_kept_and_owed(
 
     ``request`` says which lookback the run leaves to later ones; None where its claim is unknown.
     """
-    owes, gaps = (request.owes, request.gaps) if request is not None else (NOTHING, NOTHING)
+    owes, gaps = (request.owed_lookback, request.gaps) if request is not None else (NOTHING, NOTHING)
     kept = {name: stamps.without_stamped(partitions, through=through) for name, stamps in asset.kept.items()}
     return replace(
         asset,
         kept={name: stamps for name, stamps in kept.items() if stamps},
-        owed=(asset.owed - partitions) | owes,
+        owed_lookback=(asset.owed_lookback - partitions) | owes,
         gaps=(asset.gaps | gaps) - asset.coverage - partitions,
     )
 

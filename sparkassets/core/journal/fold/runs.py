@@ -74,7 +74,7 @@ def _renew_claim(claim_state: ClaimState, entry: RenewEntry, numbered: NumberedE
     """The claim with its newest proof of life, and with the processes that the renewal enlists."""
     processes = tuple(dict.fromkeys([*claim_state.entry.processes, *entry.enlisted]))
     claim = replace(claim_state.entry, processes=processes)
-    return replace(claim_state, renewed=numbered.seq, proved=to_unix(numbered.at), entry=claim)
+    return replace(claim_state, renewed_seq=numbered.seq, alive_at=to_unix(numbered.at), entry=claim)
 
 
 def fold_pause(work: FoldWorkspace, entry: PauseEntry, _: NumberedEntry) -> None:
@@ -98,7 +98,7 @@ def fold_failure(work: FoldWorkspace, entry: FailureEntry, _: NumberedEntry) -> 
     asset = work.assets[entry.asset]
     claim = asset.claim_entry(entry.token)
     chain = asset.chain_without_slot(entry.token) if entry.fenced else _chain_after_unfenced(asset, entry)
-    if entry.token < asset.placed or _is_inconclusive(entry, claim):
+    if entry.token < asset.placed_since or _is_inconclusive(entry, claim):
         work.assets[entry.asset] = replace(asset, chain=chain)
         return
     failure = FailedPartitions(
@@ -111,14 +111,16 @@ def fold_failure(work: FoldWorkspace, entry: FailureEntry, _: NumberedEntry) -> 
         events=claim.request.events if claim is not None else (),
         division=RunDivision(entry.token, entry.divisions) if entry.divisions is not None else None,
     )
-    failures = add_failure(asset.failed, failure, settled=asset.settled_partitions_since(entry.token), bad=entry.bad)
+    failures = add_failure(
+        asset.failed, failure, settled=asset.settled_partitions_since(entry.token), bad=entry.bad_partitions
+    )
     work.assets[entry.asset] = replace(asset, chain=chain, failed=failures)
 
 
 def _chain_after_unfenced(asset: AssetState, entry: FailureEntry) -> tuple[ClaimState, ...]:
     """The chain after a failure whose commits may still land: the claim stays, as unfenced or with a question."""
     claim = asset.claim_state(entry.token)
-    if claim is not None and entry.asks:
+    if claim is not None and entry.asked_runs:
         return _chain_with_question(asset, entry, claim)
     return tuple(replace(each, status="unfenced") if each is claim else each for each in asset.chain)
 
@@ -128,11 +130,16 @@ def _chain_with_question(asset: AssetState, entry: FailureEntry, claim: ClaimSta
 
     Its question replaces earlier questions of the slot.
     """
-    older = [each for each in asset.chains[claim.slot] if each is not claim and each.asks is None]
-    others = [each for each in asset.chain if each.slot != claim.slot]
+    older = [each for each in asset.chains[claim.run_slot] if each is not claim and each.question is None]
+    others = [each for each in asset.chain if each.run_slot != claim.run_slot]
     claimed = PartitionSet.union(each.entry.partitions for each in older)
-    question = RecoveryQuestion(entry.asks, partitions_in_question(asset.spec.partitioning, claimed), entry.watermarks)
-    return (*sorted([*others, *older], key=lambda each: each.token), replace(claim, status="unfenced", asks=question))
+    question = RecoveryQuestion(
+        entry.asked_runs, partitions_in_question(asset.spec.partitioning, claimed), entry.watermarks
+    )
+    return (
+        *sorted([*others, *older], key=lambda each: each.token),
+        replace(claim, status="unfenced", question=question),
+    )
 
 
 def _is_inconclusive(entry: FailureEntry, claim: ClaimEntry | None) -> bool:
@@ -148,7 +155,7 @@ def fold_success(work: FoldWorkspace, entry: SuccessEntry, numbered: NumberedEnt
     """
     work.flush_staleness(entry.asset)
     asset = work.assets[entry.asset]
-    if entry.token < asset.placed or entry.restores:
+    if entry.token < asset.placed_since or entry.restores:
         _fold_rollback(work, asset, entry, numbered)
         return
     before = asset
@@ -176,7 +183,7 @@ def _fold_rollback(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, 
 
     It wrote to the former place, which only settles its claim; or it made an older iteration the newest again.
     """
-    if entry.token < asset.placed:
+    if entry.token < asset.placed_since:
         work.assets[entry.asset] = replace(asset, chain=asset.chain_without_slot(entry.recorder))
         return
     work.assets[entry.asset] = iterations.roll_back_iteration(asset, entry, numbered.seq)
@@ -226,10 +233,8 @@ def _additions_after_success(
         partitioning_after.known_partitions - partitioning_before.known_partitions
     ) & partitioning_after.finished_partitions(claim.planned)
     # where the run discovered all segments, it also computed all of them
-    additions, new_partitions = (
-        after.additions,
-        NOTHING if partitioning_before.has_whole else new_partitions - entry.partitions,
-    )
+    additions = after.additions
+    new_partitions = NOTHING if partitioning_before.has_whole else new_partitions - entry.partitions
     if new_partitions:
         additions = additions.with_added(new_partitions, by=claim.partitions, invocation=claim.invocation)
     return additions.without_partitions(entry.partitions)
@@ -260,17 +265,17 @@ def _settle_success(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry,
     )
     settled = replace(
         after,
-        done=max(asset.done, entry.token),
+        newest_token=max(asset.newest_token, entry.token),
         chain=asset.chain_without_slot(entry.recorder),
         last=last_run(asset, entry, claim, numbered),
         former=former_after_run(asset, entry, claim),
-        skip=None if entry.published_partitions else asset.skip,
+        last_skip=None if entry.published_partitions else asset.last_skip,
         withheld=unpublished_partitions.withheld_after_success(work, asset, entry, claim, numbered),
         costs=_add_cost(asset, entry),
-        redo=cause_consumption.answer_requests(asset.redo, entry),
+        redo_requests=cause_consumption.answer_requests(asset.redo_requests, entry),
         marks=marks.marks_after_success(asset.marks, entry.partitions, through=entry.token),
         iterations=iterations.add_published_iteration(asset, entry, numbered),
-        taken=promoted_after_run(asset.taken, entry.published_partitions, _promotion_of(claim)),
+        promotions=promoted_after_run(asset.promotions, entry.published_partitions, _promotion_of(claim)),
     )
     return cause_consumption.drop_unknown_requests(settled)
 

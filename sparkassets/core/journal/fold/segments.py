@@ -341,7 +341,10 @@ def _resolved_partitioning(spec: FoldSpec, keys: Mapping[str, LearnedKeys]) -> P
 
 
 def _resolved_keys(spec: FoldSpec, keys: Mapping[str, LearnedKeys], dimension: SegmentPartition) -> tuple[str, ...]:
-    """The segments of one open dimension; the whole of it where none is known and only a run can find any."""
+    """The known segments of one open dimension, from runs, people and inlets.
+
+    If there is none and no inlet or event can bring one, the whole dimension (`WHOLE`): one run of it finds them.
+    """
     learned, inlet_dimensions = keys.get(dimension.column.lower(), _NOTHING_LEARNED), _inlet_dimensions(spec, dimension)
     known: tuple[str, ...] = ()
     for more in (learned.known, *(each.keys for each in inlet_dimensions if each.keys != (WHOLE,))):
@@ -395,18 +398,20 @@ def _split_whole_dimension(asset: AssetState, *, computed: bool) -> AssetState:
     return replace(
         asset,
         coverage=split_computed(asset.coverage),
-        made=tuple(replace(made, partitions=split_computed(made.partitions)) for made in asset.made),
+        definition_outputs=tuple(
+            replace(made, partitions=split_computed(made.partitions)) for made in asset.definition_outputs
+        ),
         marks=tuple(replace(mark, partitions=split_whole(mark.partitions)) for mark in asset.marks),
         stale=_map_stamped(asset.stale, split_whole),
         kept=_map_stamped(asset.kept, split_whole),
-        owed=split_whole(asset.owed),
+        owed_lookback=split_whole(asset.owed_lookback),
         gaps=split_whole(asset.gaps),
-        partly={key: _map_partly(items, split_whole) for key, items in asset.partly.items()},
+        partly_used={key: _map_partly(items, split_whole) for key, items in asset.partly_used.items()},
         failed=_failed_without_whole(asset.failed),
         withheld=withheld_records.withheld_without(
             asset.withheld, PartitionSet.union(whole_dimension_partitions(item.partitions) for item in asset.withheld)
         ),
-        redo=tuple(replace(request, left=split_whole(request.left)) for request in asset.redo),
+        redo_requests=tuple(replace(request, left=split_whole(request.left)) for request in asset.redo_requests),
     )
 
 

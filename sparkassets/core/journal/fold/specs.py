@@ -38,17 +38,17 @@ def move_asset(work: FoldWorkspace, old: AssetState, spec: FoldSpec, seq: int) -
             dataset = replace(dataset, recent=recent, touched=StampedPartitions())
         work.datasets[spec.uri] = dataset
     marks = old.skip_marks if spec.partitioning.understands(old.spec.partitioning) else ()
-    made = tuple(replace(each, partitions=NOTHING) for each in old.made)
+    made = tuple(replace(each, partitions=NOTHING) for each in old.definition_outputs)
     return AssetState(
         old.name,
         spec,
         chain=old.chain,
         paused=old.paused,
         pause_reason=old.pause_reason,
-        placed=seq,
+        placed_since=seq,
         marks=marks,
         instance_marks=old.skipped_instances,
-        made=made,
+        definition_outputs=made,
     )
 
 
@@ -71,17 +71,17 @@ def rename_dataset(work: FoldWorkspace, name: str, old: str, new: str) -> None:
 def _rename_consumption(work: FoldWorkspace, name: str, old: str, new: str, moved_seqs: Collection[int]) -> None:
     """Moves what one consumer has used of the events with these ``moved_seqs`` from the old URI to the new one."""
     asset = itemize_unused_events(work, itemize_unused_events(work, work.assets[name], old), new)
-    unanswered = dict(asset.partly.get(old, ()))
+    unanswered = dict(asset.partly_used.get(old, ()))
     moved = {number: rest for number, rest in unanswered.items() if number in moved_seqs}
     remaining = {number: rest for number, rest in unanswered.items() if number not in moved_seqs}
-    partly = replace_items(asset.partly, old, remaining)
-    partly = replace_items(partly, new, moved | dict(asset.partly.get(new, ())))
+    partly = replace_items(asset.partly_used, old, remaining)
+    partly = replace_items(partly, new, moved | dict(asset.partly_used.get(new, ())))
     consumed = {**asset.consumed, new: max(asset.consumed.get(old, 0), asset.consumed.get(new, 0))}
-    parted = asset.parted
+    parted = asset.former_triggers
     if old in parted:
         parted = {**parted, new: parted[old]}
         work.triggered[new] = tuple(sorted({*work.triggered.get(new, ()), name}))
-    work.assets[name] = replace(asset, consumed=consumed, partly=partly, parted=parted)
+    work.assets[name] = replace(asset, consumed=consumed, partly_used=partly, former_triggers=parted)
 
 
 def _join_datasets(
@@ -153,7 +153,7 @@ def _former_partitions(asset: AssetState) -> FormerPartitions:
     """The content that the asset's runs computed, with the partitioning by which they did; nothing for a source."""
     partitioning = asset.spec.partitioning.as_declared
     covered = asset.coverage if partitioning.is_partitioned else EVERYTHING if asset.last is not None else NOTHING
-    return asset.former or FormerPartitions(partitioning, covered if asset.done else NOTHING)
+    return asset.former or FormerPartitions(partitioning, covered if asset.newest_token else NOTHING)
 
 
 def _set_coverage_aside(
@@ -166,10 +166,12 @@ def _set_coverage_aside(
     """
     partitioning = asset.spec.partitioning
     if not (partitioning.understands(spec.partitioning) and spec.partitioning.understands(partitioning)):
-        return replace(move_asset(work, asset, spec, seq), done=asset.done, former=replace(former, seq=0))
+        return replace(
+            move_asset(work, asset, spec, seq), newest_token=asset.newest_token, former=replace(former, seq=0)
+        )
     _publish_coverage(work, asset.name, spec, NOTHING)
     former = former if asset.former is not None else replace(former, seq=seq)
-    without_coverage = replace(asset, coverage=NOTHING, former=former, cursor=None, placed=seq)
+    without_coverage = replace(asset, coverage=NOTHING, former=former, cursor=None, placed_since=seq)
     return replace(unpublished_partitions.respecify_withheld(without_coverage, spec), spec=spec)
 
 
@@ -196,7 +198,7 @@ def _is_restored_late(work: FoldWorkspace, asset: AssetState, former: FormerPart
 
 def _needs_new_observation(old: AssetState, spec: FoldSpec) -> bool:
     """Whether a source that was observed has other partitions now, and must be observed from the beginning."""
-    was_observed = not old.done and (bool(old.position) or old.version is not None)
+    was_observed = not old.newest_token and (bool(old.position) or old.version is not None)
     return was_observed and not spec.partitioning.same_slots(old.spec.partitioning)
 
 

@@ -34,8 +34,8 @@ def withheld_after_success(
     request = claim.request if claim is not None else None
     is_withheld = not is_outdated and bool(entry.withheld - settled)
     record = _withheld_record(work, asset, entry, claim, numbered) if is_withheld else None
-    if request is not None and request.apart and not asset.spec.partitioning.is_partitioned:
-        run = InstanceIdentity(entry.interval, tuple(entry.events), request.again)
+    if request is not None and request.is_instance and not asset.spec.partitioning.is_partitioned:
+        run = InstanceIdentity(entry.interval, tuple(entry.events), request.repeated_run)
         return withheld_records.withheld_after_instance(asset.withheld, run, record)
     return withheld_records.withheld_after_run(asset.withheld, entry.partitions, record)
 
@@ -49,8 +49,8 @@ def withheld_after_skip(
     """
     request = claim.request if claim is not None else None
     if not asset.spec.partitioning.is_partitioned or entry.partitions.is_everything:
-        if request is not None and request.apart:
-            run = InstanceIdentity(request.interval, request.events, request.again)
+        if request is not None and request.is_instance:
+            run = InstanceIdentity(request.interval, request.events, request.repeated_run)
             return withheld_records.withheld_after_instance(asset.withheld, run, None)
         return withheld_records.withheld_after_run(asset.withheld, entry.partitions, None)
     partitions = entry.partitions - asset.coverage - asset.settled_partitions_since(entry.token)
@@ -60,7 +60,7 @@ def withheld_after_skip(
         token=entry.token,
         seq=numbered.seq,
         at=to_unix(numbered.at),
-        caused=PartitionSet.union(_causes_since_claim(work, asset, entry)) & partitions,
+        retried_partitions=PartitionSet.union(_causes_since_claim(work, asset, entry)) & partitions,
         judges=((request.judge or request.definition) if request is not None else "",),
         invocation=entry.invocation,
         skipped=entry.reason,
@@ -79,14 +79,14 @@ def _withheld_record(
         token=entry.token,
         seq=numbered.seq,
         at=to_unix(numbered.at),
-        caused=PartitionSet.union(_causes_since_claim(work, asset, entry)) & partitions,
+        retried_partitions=PartitionSet.union(_causes_since_claim(work, asset, entry)) & partitions,
         judges=((claim.request.judge if claim is not None else "") or entry.definition,),
         verdicts=tuple(each for each in entry.verdicts if each.outcome == "withheld"),
         interval=entry.interval,
         invocation=claim.invocation if claim is not None else "",
         pins=entry.pins if whole else {},
         events=tuple(entry.events) if whole else (),
-        apart=claim is not None and claim.request.apart,
+        is_instance=claim is not None and claim.request.is_instance,
     )
 
 
@@ -121,7 +121,7 @@ def respecify_withheld(asset: AssetState, spec: FoldSpec) -> AssetState:
         return asset
     marks = tuple(mark for mark in asset.marks if mark.kind != "accept")
     newest = () if has_partitions else asset.withheld[-1:]
-    retried = tuple(replace(each, partitions=EVERYTHING, caused=EVERYTHING) for each in newest)
+    retried = tuple(replace(each, partitions=EVERYTHING, retried_partitions=EVERYTHING) for each in newest)
     return replace(asset, marks=marks, withheld=retried)
 
 

@@ -18,7 +18,7 @@ from sparkassets.core.planner.gates.partition_gates import explain_partly_append
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planning_context import PlanningContext, partitions_in_bounds, possible_partitions
 from sparkassets.core.planner.run_slots import (
-    RunSlots,
+    RunSlotAssigner,
     allows_parallel_runs,
     busy_partitions,
     describe_live_runs,
@@ -69,7 +69,7 @@ def plan_backfill(
     ]
     waiting += [wait for group in groups for wait in group.inlet_alignment.waiting]
     runs: list[PlannedRun] = []
-    slots = RunSlots(asset.partitioning, state, find_held_slots(context, state))
+    slots = RunSlotAssigner(asset.partitioning, state, find_held_slots(context, state))
     for group in groups[::order]:
         if not group.inlet_alignment.waiting:
             batches, slot_waits = _assign_batches(context, asset, state, group.partitions, slots=slots, order=order)
@@ -95,7 +95,13 @@ def find_divided_partitions(context: PlanningContext, asset: AssetSpec) -> Parti
 
 
 def _assign_batches(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, ready: PartitionSet, *, slots: RunSlots, order: int
+    context: PlanningContext,
+    asset: AssetSpec,
+    state: AssetState,
+    ready: PartitionSet,
+    *,
+    slots: RunSlotAssigner,
+    order: int,
 ) -> tuple[list[PartitionsAndSlot], list[Waiting]]:
     """The partitions and the run slot of each run, and why the other ``ready`` partitions wait.
 
@@ -202,7 +208,7 @@ def _build_batch_run(
         reason=", ".join([f"backfill of {count}", *alignment.notes, *notes]),
         interval=asset.partitioning.interval(partitions),
         pins={**context.pins(asset, state, partitions), **alignment.pins},
-        slot=slot,
+        run_slot=slot,
         accepted=find_withheld(context, asset, state).accepted & partitions,
     )
     return PlannedRun.from_request(request, asset=asset, state=state)
@@ -239,10 +245,8 @@ def plan_backfill_unpartitioned(
         _refuse_interval(context, asset, interval)
     if (obstacle := explain_obstacles(context, asset, state, EVERYTHING)) is not None:
         return obstacle
-    alignment, gated = (
-        align_unpartitioned(context, asset, interval),
-        check_gates(context, asset, EVERYTHING, context.now),
-    )
+    alignment = align_unpartitioned(context, asset, interval)
+    gated = check_gates(context, asset, EVERYTHING, context.now)
     if alignment.waiting or gated.waiting:
         return Plan(context.now, (), (*gated.waiting, *alignment.waiting))
     causes = _answered_causes(context, asset, state) if interval is None else None
@@ -261,7 +265,7 @@ def plan_backfill_unpartitioned(
         rebuilds=rebuilds,
         consumption=RunConsumption(causes.uses.consumption.consumes) if causes is not None else RunConsumption(),
         accepted=_accepted_partitions(context, asset, state, causes),
-        apart=isinstance(asset.strategy, EveryInstance),
+        is_instance=isinstance(asset.strategy, EveryInstance),
     )
     events = causes.events if causes is not None else ()
     return Plan(context.now, (PlannedRun.from_request(request, asset=asset, state=state, events=events),), ())

@@ -12,7 +12,7 @@ from sparkassets.core.planner.due.pending_partitions import PendingPartitions
 from sparkassets.core.planner.due.withheld_partitions import describe_retry
 from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.planner.run_slots import (
-    RunSlots,
+    RunSlotAssigner,
     build_settling_runs,
     busy_partitions,
     describe_live_runs,
@@ -36,10 +36,8 @@ def plan_instances(case: DecisionInput, progress: DecisionProgress, pending: Pen
     context, asset, state = case.context, case.asset, case.state
     expected = progress.expected | progress.partitions | busy_partitions(context, asset, state)
     waiting = (*progress.waiting, *describe_live_runs(context, asset, state))
-    exclusive, slots = (
-        exclusive_reason(asset, state),
-        RunSlots(asset.partitioning, state, find_held_slots(context, state)),
-    )
+    exclusive = exclusive_reason(asset, state)
+    slots = RunSlotAssigner(asset.partitioning, state, find_held_slots(context, state))
     if exclusive and context.live_claims(state):
         exclusive_waits = (
             (Waiting(asset.name, f"waits for the previous run: {exclusive}", None, progress.partitions),)
@@ -65,7 +63,7 @@ def plan_instances(case: DecisionInput, progress: DecisionProgress, pending: Pen
 
 
 def assign_slots(
-    asset: AssetSpec, state: AssetState, ready: PartitionSet, slots: RunSlots
+    asset: AssetSpec, state: AssetState, ready: PartitionSet, slots: RunSlotAssigner
 ) -> tuple[list[PartitionsAndSlot], list[Waiting]]:
     """Assigns a run slot to each of the oldest ``ready`` partitions; the second result says why the others wait.
 
@@ -145,7 +143,7 @@ def _build_instance_run(
         cursor=due_run.cursor,
         pins={} if restores else {**context.pins(asset, state, partition), **due_run.pins},
         consumption=_instance_consumption(pending, due_run, uses, partition, leaves_many=leaves_many),
-        slot=slot,
+        run_slot=slot,
         restores=restores,
         accepted=pending.withheld.accepted & partition,
     )

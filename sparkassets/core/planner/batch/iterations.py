@@ -27,7 +27,7 @@ from sparkassets.core.partitions import Partitioning, PartitionSet
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.run_slots import (
-    RunSlots,
+    RunSlotAssigner,
     allows_parallel_runs,
     build_settling_runs,
     can_run_beside,
@@ -124,7 +124,7 @@ def plan_rollback(context: PlanningContext, asset: AssetSpec, run: str) -> Plan:
     if slots := leftover_slots(context, asset, state):
         return Plan(context.now, tuple(build_settling_runs(context, asset, state, slots)))
     slot = (
-        RunSlots(asset.partitioning, state, find_held_slots(context, state)).assign_slot(iteration.partitions)
+        RunSlotAssigner(asset.partitioning, state, find_held_slots(context, state)).assign_slot(iteration.partitions)
         if allows_parallel_runs(asset)
         else 0
     )
@@ -139,7 +139,7 @@ def plan_rollback(context: PlanningContext, asset: AssetSpec, run: str) -> Plan:
         schedule_date=context.now,
         reason=", ".join(filter(None, [describe_takeover(state.chains.get(slot, ())), f"rollback to {run}"])),
         interval=iteration.interval,
-        slot=slot,
+        run_slot=slot,
         restores=run,
     )
     return Plan(context.now, (PlannedRun.from_request(request, asset=asset, state=state),))

@@ -211,7 +211,7 @@ def _build_run(case: DecisionInput, pending: PendingPartitions, due_run: DueRun,
         cursor=due_run.cursor,
         pins={**context.pins(asset, state, partitions), **due_run.pins},
         consumption=_batch_consumption(pending, uses, partitions),
-        owes=batch.owes,
+        owed_lookback=batch.owes,
         gaps=batch.gaps,
         accepted=pending.withheld.accepted & partitions,
     )
@@ -225,10 +225,8 @@ def _due_partitions(pending: PendingPartitions, due_run: DueRun) -> PartitionSet
 
 def _batch_consumption(pending: PendingPartitions, uses: ConditionUsage, partitions: PartitionSet) -> RunConsumption:
     """The consumption of a run of ``partitions``: it records which others have still to use the events and ticks."""
-    unanswered, answering = (
-        (pending.due_partitions | pending.by_trigger | pending.later) - partitions,
-        partitions & pending.due_partitions,
-    )
+    unanswered = (pending.due_partitions | pending.by_trigger | pending.later) - partitions
+    answering = partitions & pending.due_partitions
     remaining = {key: unanswered | (answering - answered) for key, answered in uses.partitions.items()}
     remaining |= {key: EVERYTHING for key in uses.consumption.ticks if key not in remaining}
     return replace(uses.consumption, remaining={key: ranges for key, ranges in remaining.items() if ranges})
@@ -280,7 +278,7 @@ def _build_unpartitioned_run(case: DecisionInput, due_run: DueRun) -> PlannedRun
         consumption=due_run.uses.consumption,
         restores=restores,
         accepted=due_run.accepted,
-        apart=isinstance(asset.strategy, EveryInstance),
-        again=due_run.retried_record,
+        is_instance=isinstance(asset.strategy, EveryInstance),
+        repeated_run=due_run.retried_record,
     )
     return PlannedRun.from_request(request, asset=asset, state=state, events=due_run.events)

@@ -52,7 +52,7 @@ def explain_schema_conflict(
     Only new columns are a conflict that is known before a run. ``upcoming`` asks about the columns after those runs of
     inlets that come first.
     """
-    since_by_definition = {each.definition.id: each.since for each in state.made if each.partitions}
+    since_by_definition = {each.definition.id: each.since for each in state.definition_outputs if each.partitions}
     if context.stored_columns is None or not since_by_definition or not _has_fixed_columns(asset):
         return ""
     conflicts = _SchemaConflicts(context, upcoming)
@@ -165,7 +165,7 @@ class _SchemaConflicts:
         while queue:
             asset = self.context.asset(queue.pop())
             asset = self.context.asset(asset.written_by) if asset.written_by else asset
-            outputs, own_id = self.context.state_of(asset).made, own_definition_id(asset)
+            outputs, own_id = self.context.state_of(asset).definition_outputs, own_definition_id(asset)
             if own_id and (
                 any(each.since > since for each in outputs) or own_id not in {each.definition.id for each in outputs}
             ):

@@ -102,7 +102,7 @@ def has_news(context: PlanningContext, leaf: UpdateLeaf, state: AssetState) -> b
     uri = context.uri(state.name, leaf)
     if state.spec.partitioning.is_partitioned:
         return context.state.dataset(uri).seq > state.consumed.get(uri, 0)
-    if uri in state.partly:
+    if uri in state.partly_used:
         return True
     if context.state.dataset(uri).seq <= state.consumed.get(uri, 0):
         return False

@@ -107,7 +107,7 @@ def _abandoned_partitions(context: PlanningContext, asset: AssetSpec, state: Ass
     """
     if allows_parallel_runs(asset):
         return abandoned_partitions(context, asset, state)
-    if not state.chain or state.chain[-1].token < state.placed:
+    if not state.chain or state.chain[-1].token < state.placed_since:
         return NOTHING
     if state.chain[-1].entry.request.rebuilds:
         return NOTHING  # an unfinished rebuild left the old table whole; a person has to request it again
@@ -350,7 +350,7 @@ def _span_ticks(ticks: tuple[DueTick, ...]) -> DueTick:
 
 def _owed_partitions(asset: AssetSpec, state: AssetState) -> PartitionSet:
     """Lookback that an earlier run could not finish (``owed``): present partitions that are computed once more."""
-    if not state.owed or not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
+    if not state.owed_lookback or not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
         return NOTHING
-    owed = asset.partitioning.cover(state.owed) & asset.partitioning.known_partitions
+    owed = asset.partitioning.cover(state.owed_lookback) & asset.partitioning.known_partitions
     return owed & asset.partitioning.inside(state.coverage)

@@ -49,11 +49,9 @@ def _find_runs(case: DecisionInput) -> DecisionProgress:
     A person's mark comes first: it makes due runs read everything. Otherwise withheld runs may have to be retried
     first.
     """
-    scheduled, redo_texts, withheld = (
-        _find_scheduled_runs(case),
-        _redo_mark_texts(case),
-        find_withheld(case.context, case.asset, case.state),
-    )
+    scheduled = _find_scheduled_runs(case)
+    redo_texts = _redo_mark_texts(case)
+    withheld = find_withheld(case.context, case.asset, case.state)
     if isinstance(scheduled, Waiting):
         return _unscheduled_runs(case, scheduled, redo_texts, withheld)
     if redo_texts:
@@ -106,7 +104,7 @@ def _add_instance_retries(
     case: DecisionInput, progress: DecisionProgress, withheld: WithheldStatus
 ) -> DecisionProgress:
     """Adds the retries of withheld instances after the due runs, and the reasons of those that are not retried."""
-    if not any(each.apart for each in case.state.withheld):
+    if not any(each.is_instance for each in case.state.withheld):
         return progress
     withheld_reasons = explain_withheld(case.context, case.asset, case.state)
     return replace(progress, due_runs=(*progress.due_runs, *_build_retries(case, withheld)), waiting=withheld_reasons)
@@ -114,7 +112,7 @@ def _add_instance_retries(
 
 def _retry_settles_claim(case: DecisionInput, withheld: WithheldStatus) -> bool:
     """Whether retrying a withheld instance also settles the unfinished run; a backfill has to be completed instead."""
-    is_instance = any(each.apart for each, _ in withheld.tried)
+    is_instance = any(each.is_instance for each, _ in withheld.tried)
     return is_instance and case.state.chain[-1].entry.kind == "scheduled"
 
 
@@ -136,7 +134,7 @@ def _build_retries(case: DecisionInput, withheld: WithheldStatus) -> tuple[DueRu
     return tuple(
         _build_retry(case, record, standing)
         for record, standing in withheld.tried
-        if not (record.apart and any(set(record.events) <= events for events in failed_events))
+        if not (record.is_instance and any(set(record.events) <= events for events in failed_events))
     )
 
 
@@ -147,7 +145,7 @@ def _build_retry(case: DecisionInput, record: WithheldPartitions, standing: With
     judged.
     """
     accepted, now = standing == "accepted", case.context.now
-    accept_reasons = [record.said, *(mark.text for mark in case.state.marks if mark.kind == "accept")]
+    accept_reasons = [record.acceptance, *(mark.text for mark in case.state.marks if mark.kind == "accept")]
     rejudged = standing == "rejudged"
     reason = "withheld before its rules or code changed" if rejudged else "withheld before its inputs were updated"
     return DueRun(
@@ -160,7 +158,7 @@ def _build_retry(case: DecisionInput, record: WithheldPartitions, standing: With
         events=case.context.events_by_number(case.state, record.events),
         accepted=EVERYTHING if accepted else NOTHING,
         pins=record.pins if accepted else {},
-        retried_record=record.run if record.apart else "",
+        retried_record=record.run if record.is_instance else "",
     )
 
 
@@ -169,7 +167,7 @@ def _with_earlier_withheld(case: DecisionInput, due_run: DueRun) -> DueRun:
 
     The watermark did not move for the withheld run, so this run reads its rows again.
     """
-    records = [each for each in case.state.withheld if not each.apart]
+    records = [each for each in case.state.withheld if not each.is_instance]
     if not records or not isinstance(case.asset.strategy, LatestOnly):
         return due_run
     earlier = records[-1]
@@ -187,7 +185,7 @@ def _with_earlier_withheld(case: DecisionInput, due_run: DueRun) -> DueRun:
 
 def _extend_idle_reason(case: DecisionInput, idle_reason: Waiting) -> Waiting:
     """The idle reason, extended by why the last run was skipped and by what a person's marks (done, skip) say."""
-    skip = case.state.skip
+    skip = case.state.last_skip
     reasons = [f"{skip.run} was skipped: {skip.reason}"] if skip is not None else []
     reasons += [mark.text for mark in case.state.marks if mark.kind in ("done", "skip")]
     return replace(idle_reason, reason="; ".join([idle_reason.reason, *reasons])) if reasons else idle_reason
@@ -321,7 +319,7 @@ def _build_recovery_run(case: DecisionInput) -> DueRun:
     request, state = case.state.chain[-1].entry.request, case.state
     claimed_seqs = set(request.events)
     # Of all datasets: the condition may have changed and no longer name those that triggered the unfinished run.
-    unused = case.context.unused_events(state, {*state.spec.listens, *state.parted})
+    unused = case.context.unused_events(state, {*state.spec.listens, *state.former_triggers})
     return DueRun(
         EVERYTHING,
         request.schedule_date,

@@ -102,9 +102,13 @@ def instance_tick(context: PlanningContext, timetable: Timetable) -> DueTick | N
             if (start is not None and start > context.now) or (end is not None and end <= context.now):
                 return None
             at = start if start is not None and isinstance(timetable, OnceTimetable) else context.now
-            return DueTick(at, (at, at), (at, at))
+            return DueTick(at, interval=(at, at), cursor=(at, at))
     slot = timetable.last_at(from_unix(context.now))
-    return None if slot is None else DueTick(to_unix(slot.run_after), _interval_of(slot), _interval_of(slot))
+    return (
+        None
+        if slot is None
+        else DueTick(to_unix(slot.run_after), interval=_interval_of(slot), cursor=_interval_of(slot))
+    )
 
 
 def next_tick_of(context: PlanningContext, asset: AssetSpec) -> int | None:
@@ -121,7 +125,7 @@ def tick_at(timetable: Timetable, at: int, state: AssetState) -> DueTick:
     start = min(state.cursor[1], at) if state.cursor is not None and isinstance(timetable, ContinuousTimetable) else at
     slot = None if isinstance(timetable, ContinuousTimetable | OnceTimetable) else timetable.last_at(from_unix(at))
     interval = (start, at) if slot is None else _interval_of(slot)
-    return DueTick(at, interval, interval)
+    return DueTick(at, interval=interval, cursor=interval)
 
 
 def before_tick(timetable: Timetable, tick: DueTick) -> int:
@@ -202,8 +206,8 @@ def _build_tick(context: PlanningContext, slot: Slot, timetable: Timetable, stat
     ended = state.cursor[1] if state.cursor is not None else start
     if timetable.abutting and start < ended < end:
         note = f"the schedule changed: the interval starts at the end of the last one, {context.format_instant(ended)}"
-        return DueTick(to_unix(slot.run_after), (ended, end), (start, end), note)
-    return DueTick(to_unix(slot.run_after), (start, end), (start, end))
+        return DueTick(to_unix(slot.run_after), interval=(ended, end), cursor=(start, end), note=note)
+    return DueTick(to_unix(slot.run_after), interval=(start, end), cursor=(start, end))
 
 
 def _add_note(tick: DueTick, note: str) -> DueTick:
@@ -254,7 +258,7 @@ def _once_ticks(
     if has_ended or (timetable.start is not None and timetable.start > context.now):
         return _explain_not_due(context, asset, timetable, state)
     at = context.now if timetable.start is None else timetable.start
-    return (DueTick(at, (at, at), (at, at)),)
+    return (DueTick(at, interval=(at, at), cursor=(at, at)),)
 
 
 def _explain_ended(state: AssetState) -> str:
@@ -262,7 +266,7 @@ def _explain_ended(state: AssetState) -> str:
 
     A withheld or skipped run counts as its run. A cursor without any run means that a person marked it.
     """
-    ended = state.last or (state.withheld[-1] if state.withheld else None) or state.skip
+    ended = state.last or (state.withheld[-1] if state.withheld else None) or state.last_skip
     if ended is not None:
         return f"done by {ended.run}"
     return "marked as done" if state.cursor is not None else ""
@@ -287,10 +291,10 @@ def _continuous_ticks(
     if state.cursor is not None and begin > context.now:
         done_text = f"a plan for a later time already ran it up to {context.format_instant(begin)}; not before that"
         return Waiting(asset.name, f"{asset.schedule.text}: {done_text}", begin, quiet=True)
-    return (DueTick(context.now, (begin, context.now), (begin, context.now)),)
+    return (DueTick(context.now, interval=(begin, context.now), cursor=(begin, context.now)),)
 
 
 def _has_run_in_invocation(context: PlanningContext, state: AssetState) -> bool:
     """Whether a run of the asset ended in this invocation, by a success, a skip or as withheld."""
-    ended = (each for each in (state.last, state.skip, *state.withheld) if each is not None)
+    ended = (each for each in (state.last, state.last_skip, *state.withheld) if each is not None)
     return context.invocation is not None and any(each.invocation == context.invocation for each in ended)

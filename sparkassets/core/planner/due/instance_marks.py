@@ -54,7 +54,7 @@ def mark_instance(
     resolved = _find_instance(context, asset, state, named, mark)
     if resolved is None:
         raise _not_due_error(context, asset, state, named)
-    return replace(resolved, came=EVERYTHING if mark.kind == "done" else NOTHING)
+    return replace(resolved, made_present=EVERYTHING if mark.kind == "done" else NOTHING)
 
 
 def _find_instance(
@@ -64,7 +64,7 @@ def _find_instance(
     mark_due = _mark_tick_instance if asset.schedule.timetable is not None else _mark_event_instance
     if (due := mark_due(context, asset, state, named, mark)) is not None:
         return due
-    if withheld := [each for each in state.withheld if each.apart and _names_interval(named, each.interval)]:
+    if withheld := [each for each in state.withheld if each.is_instance and _names_interval(named, each.interval)]:
         return replace(mark, instance=withheld[0].interval)
     return _mark_future_instance(context, asset, state, named, mark)
 

@@ -18,7 +18,7 @@ def outputs_of_other_code(asset: AssetSpec, state: AssetState) -> tuple[Definiti
     In the order in which the journal heard of them. Skipped partitions are left out. For an asset that appends, empty
     once a run with its own definition has succeeded, because earlier rows stay as they are.
     """
-    if asset.is_recomputable or (state.made and _newest(state).definition.id != own_definition_id(asset)):
+    if asset.is_recomputable or (state.definition_outputs and _newest(state).definition.id != own_definition_id(asset)):
         return _outputs_of_others(asset, state, same_rows=False)
     return ()
 
@@ -31,12 +31,12 @@ def outputs_of_rewritten_code(asset: AssetSpec, state: AssetState) -> tuple[Defi
 def has_other_code(asset: AssetSpec, state: AssetState) -> bool:
     """Whether any definition but the asset's own has computed partitions."""
     own_id = own_definition_id(asset)
-    return bool(own_id) and any(each.partitions and each.definition.id != own_id for each in state.made)
+    return bool(own_id) and any(each.partitions and each.definition.id != own_id for each in state.definition_outputs)
 
 
 def _outputs_of_others(asset: AssetSpec, state: AssetState, *, same_rows: bool) -> tuple[DefinitionOutput, ...]:
     own = asset.definition
-    others = [each for each in state.made if own is not None and each.definition.id != own.id]
+    others = [each for each in state.definition_outputs if own is not None and each.definition.id != own.id]
     if own is None or not others:
         return ()
     from sparkassets.core.definitions.query_parts import returns_same_rows  # where code has changed
@@ -164,7 +164,7 @@ def _stored_columns(asset: AssetSpec, definition: AssetDefinition | None) -> set
 
 def _own_definition_seq(asset: AssetSpec, state: AssetState) -> int:
     """When the journal first heard of the asset's own definition, as a sequence number; 0 where it has not."""
-    return next((each.since for each in state.made if each.definition.id == own_definition_id(asset)), 0)
+    return next((each.since for each in state.definition_outputs if each.definition.id == own_definition_id(asset)), 0)
 
 
 def own_definition_id(asset: AssetSpec) -> str:
@@ -174,4 +174,4 @@ def own_definition_id(asset: AssetSpec) -> str:
 
 def _newest(state: AssetState) -> DefinitionOutput:
     """The output whose run was recorded last."""
-    return max(state.made, key=lambda each: (each.at, each.since))
+    return max(state.definition_outputs, key=lambda each: (each.at, each.since))

@@ -92,7 +92,7 @@ def unanswered_rounds(
         unanswered = _unanswered_at_newest(asset, timetable, state, newest, partitions)
         return [(newest, unanswered)] if unanswered else []
     rounds: list[TickRound] = []
-    for at, parts in state.partly.get(TIMETABLE, ())[:MOST_RUNS]:
+    for at, parts in state.partly_used.get(TIMETABLE, ())[:MOST_RUNS]:
         if answering := asset.partitioning.cover(partitions & parts) & partitions:
             rounds.append((tick_at(timetable, at, state), answering))
             partitions = partitions - answering
@@ -280,11 +280,9 @@ def _due_by_trigger(context: PlanningContext, asset: AssetSpec, present: Partiti
 
 def _skipped_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
     """Partitions that are skipped themselves or whose inputs are all skipped."""
-    skipped, partitioning, cut_off = (
-        state.skipped_partitions,
-        asset.partitioning,
-        cut_off_partitions(context, asset, state),
-    )
+    skipped = state.skipped_partitions
+    partitioning = asset.partitioning
+    cut_off = cut_off_partitions(context, asset, state)
     return (partitioning.inside(skipped) & partitioning.known_partitions) | cut_off if skipped else cut_off
 
 

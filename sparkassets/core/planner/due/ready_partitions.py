@@ -119,9 +119,9 @@ def _find_ready_partitions(
 ) -> PartitionSet:
     """The due partitions for which an update leaf holds.
 
-    With mapped inlets, a missing partition is ready once its input is present, and a present one once it is stale.
-    Without any, an unused update makes all due partitions ready; else only those that have still to answer an earlier
-    update.
+    If inlets of the leaf's dataset map time, a missing partition is ready once its input is present, and a present one
+    once it is stale. Otherwise all due partitions are ready if there is an update that no run has used, and else those
+    that were left over when others used it.
     """
     due, inlets = pending.due_partitions | pending.by_trigger, _inlets_mapping_time(context, asset, leaf)
     if not inlets:

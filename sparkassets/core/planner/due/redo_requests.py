@@ -29,12 +29,12 @@ def remaining_request(context: PlanningContext, asset: AssetSpec, request: RedoR
 
 def requested_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
     """Partitions that somebody asked to compute again and that no run has computed yet."""
-    return PartitionSet.union(remaining_request(context, asset, each) for each in state.redo)
+    return PartitionSet.union(remaining_request(context, asset, each) for each in state.redo_requests)
 
 
 def open_request(asset: AssetSpec, state: AssetState, requested: PartitionSet) -> RedoRequest | None:
     """The request of exactly these partitions, with what is left of it; None where nothing is left."""
-    request = next((each for each in state.redo if each.asked == requested), None)
+    request = next((each for each in state.redo_requests if each.asked == requested), None)
     remaining = (
         asset.partitioning.cover(request.left) & asset.partitioning.known_partitions if request is not None else NOTHING
     )
@@ -52,7 +52,7 @@ def add_redo_runs(case: DecisionInput, progress: DecisionProgress, steps: Sequen
         progress: The progress of the schedule's decision.
         steps: The steps through which the request's due_run goes.
     """
-    for request in case.state.redo:
+    for request in case.state.redo_requests:
         remaining = remaining_request(case.context, case.asset, request)
         if request.limited and remaining:
             wait = Waiting(case.asset.name, _explain_limit(case, remaining), None, remaining, quiet=True)

@@ -28,7 +28,7 @@ def _replaced_definitions(
     context: PlanningContext, asset: AssetSpec, partitions: PartitionSet
 ) -> list[AssetDefinition]:
     """The definitions of other code that computed ``partitions``; empty if more than the code changed since."""
-    outputs, own_id = context.state_of(asset).made, own_definition_id(asset)
+    outputs, own_id = context.state_of(asset).definition_outputs, own_definition_id(asset)
     others = [each for each in outputs if each.definition.id != own_id and each.partitions.overlaps(partitions)]
     if not others or not _is_only_code_changed(context, asset, partitions, since=min(each.since for each in others)):
         return []
@@ -63,7 +63,7 @@ def _is_only_code_changed(context: PlanningContext, asset: AssetSpec, partitions
     state = context.state_of(asset)
     if asset.outlets or asset.write is None or not asset.write.takes_all or asset.writes_itself:
         return False
-    if state.loss is not None or state.foreign or state.withheld or not _is_current(asset, state, partitions):
+    if state.loss is not None or state.foreign_commits or state.withheld or not _is_current(asset, state, partitions):
         return False
     return all(_is_read_as_before(context, asset, inlet, since) for inlet in asset.inlets.values())
 
@@ -76,7 +76,7 @@ def _is_read_as_before(context: PlanningContext, asset: AssetSpec, inlet: InletS
     """
     if not inlet.reads_present_rows:
         return False
-    updated_seq, last_run_seq = context.dataset(inlet).seq, context.state_of(asset).done
+    updated_seq, last_run_seq = context.dataset(inlet).seq, context.state_of(asset).newest_token
     is_before_the_code = inlet.on_update == "rerun" or updated_seq < since
     is_before_the_run = asset.partitioning.is_partitioned or updated_seq < last_run_seq
     return is_before_the_code and is_before_the_run

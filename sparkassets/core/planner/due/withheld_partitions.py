@@ -91,17 +91,15 @@ def _withheld_of_partitions(context: PlanningContext, asset: AssetSpec, state: A
 
     Rejudged are partitions whose record names other rules or code than the asset's present ones.
     """
-    limit_to_current, definition, accepted = (
-        _current_partitions(context, asset),
-        context.project.judge_of(asset),
-        state.accepted_partitions,
-    )
+    limit_to_current = _current_partitions(context, asset)
+    definition = context.project.judge_of(asset)
+    accepted = state.accepted_partitions
     # judged by the present rules and code; with a new cause; withheld at all; skipped, and due again
     judged, caused, withheld, unskipped = NOTHING, NOTHING, NOTHING, NOTHING
     resting: list[tuple[WithheldPartitions, PartitionSet]] = []
     for each in state.withheld:
         record_resting = each.resting_partitions(definition)
-        judged, caused, withheld = judged | record_resting, caused | each.caused, withheld | each.partitions
+        judged, caused, withheld = judged | record_resting, caused | each.retried_partitions, withheld | each.partitions
         resting += [
             (record, parts)
             for record, parts in _split_by_rules(each, limit_to_current(record_resting - accepted))
@@ -142,16 +140,16 @@ def _counting_records(asset: AssetSpec, state: AssetState) -> Sequence[WithheldP
     """
     if not isinstance(asset.strategy, FullRefresh):
         return state.withheld
-    return [each for each in state.withheld if not each.apart]
+    return [each for each in state.withheld if not each.is_instance]
 
 
 def _find_standing(record: WithheldPartitions, definition: str, state: AssetState) -> WithheldStanding:
     """The status of one record; a new cause counts before changed rules, and these before a person's acceptance."""
-    if record.caused:
+    if record.retried_partitions:
         return "caused"
     if definition not in record.judges:
         return "rejudged"
-    return "accepted" if (record.said if record.apart else state.accepted_partitions) else "resting"
+    return "accepted" if (record.acceptance if record.is_instance else state.accepted_partitions) else "resting"
 
 
 def runs_in_order(asset: AssetSpec) -> bool:
@@ -168,7 +166,7 @@ def explain_held_instances(asset: AssetSpec, state: AssetState) -> str:
 
     Each builds on the one before it, or too many are withheld.
     """
-    instances = [each for each in state.withheld if each.apart]
+    instances = [each for each in state.withheld if each.is_instance]
     if not instances:
         return ""
     if runs_in_order(asset):
@@ -259,7 +257,7 @@ def withheld_reason(
 
 def instance_span(context: PlanningContext, record: WithheldPartitions) -> str:
     """The data interval of an instance, for people and for a command; empty without one."""
-    if not record.apart or record.interval is None:
+    if not record.is_instance or record.interval is None:
         return ""
     return "..".join(map(context.format_instant, record.interval))
 
@@ -272,8 +270,8 @@ def accept_command(
     It names the partitions of ``named``, which is empty where no others are withheld.
     """
     options = ""
-    if record.apart:
-        same_interval = [each for each in state.withheld if each.apart and each.interval == record.interval]
+    if record.is_instance:
+        same_interval = [each for each in state.withheld if each.is_instance and each.interval == record.interval]
         single = record.interval is not None and len(same_interval) == 1
         options = f" --interval {instance_span(context, record)}" if single else f" --run {record.run}"
     if named:

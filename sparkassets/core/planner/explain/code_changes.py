@@ -43,7 +43,7 @@ def find_code_changes(context: PlanningContext, names: Collection[str] | None = 
         if (
             is_shown
             and asset.source is None
-            and (state := context.state_of(asset)).made
+            and (state := context.state_of(asset)).definition_outputs
             and (other_outputs := outputs_of_other_code(asset, state) or outputs_of_rewritten_code(asset, state))
         ):
             changes.append(_build_change(context, asset, state, other_outputs))
@@ -56,7 +56,7 @@ def _build_change(
     """The code change of one asset; ``other_outputs`` is what other code than its own has computed."""
     newest = max(other_outputs, key=lambda each: each.since)
     definition = asset.definition if asset.definition is not None else AssetDefinition("")
-    since = next((each.since for each in state.made if each.definition.id == definition.id), 0)
+    since = next((each.since for each in state.definition_outputs if each.definition.id == definition.id), 0)
     from sparkassets.core.definitions.differences import describe_difference, find_column_effect
     from sparkassets.core.planner.explain.column_reach import find_reached_columns  # with sqlglot
 
@@ -90,7 +90,7 @@ def _build_change(
 
 def _find_present_outputs(asset: AssetSpec, state: AssetState) -> tuple[DefinitionOutput, ...]:
     """What each definition computed that is still there."""
-    outputs = ((each, partitions_made_by(asset, state, each)) for each in state.made)
+    outputs = ((each, partitions_made_by(asset, state, each)) for each in state.definition_outputs)
     return tuple(
         DefinitionOutput(each.definition, each.since, partitions, each.run, each.at)
         for each, partitions in outputs

@@ -95,10 +95,8 @@ def _explain_outlet(
     context: PlanningContext, plan: Plan, asset: AssetSpec, partitions: PartitionSet
 ) -> ExplanationNode:
     """Explains an outlet: its table, and why its multi-asset runs or not."""
-    writer, state = (
-        explain_planned_asset(context, plan, context.asset(asset.written_by), partitions),
-        context.state_of(asset),
-    )
+    writer = explain_planned_asset(context, plan, context.asset(asset.written_by), partitions)
+    state = context.state_of(asset)
     notes = [ExplanationNode(note, holds=None) for note in describe_table(context, asset, state)]
     return ExplanationNode(
         asset.name,
@@ -129,7 +127,7 @@ def _explain_runs(asset: AssetSpec, runs: list[PlannedRun], partitions: Partitio
     nodes, shown = [], [run for run in runs if _is_about(run, partitions)]
     for run in shown[:RUNS_SHOWN]:
         run_text = name_partitions(
-            "runs now" if run is runs[0] or run.slot else "runs then", run.partitions, asset.partitioning
+            "runs now" if run is runs[0] or run.run_slot else "runs then", run.partitions, asset.partitioning
         )
         nodes.append(ExplanationNode(f"{run_text}: {run.reason}", holds=True))
     if shown[RUNS_SHOWN:]:
@@ -166,10 +164,8 @@ def _explain_source(
     context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet
 ) -> list[ExplanationNode]:
     """Nodes for a source: its newest event and which of the partitions are present."""
-    dataset, nodes = (
-        context.state.dataset(asset.uri),
-        [ExplanationNode(_describe_newest_event(context, asset.uri, state))],
-    )
+    dataset = context.state.dataset(asset.uri)
+    nodes = [ExplanationNode(_describe_newest_event(context, asset.uri, state))]
     if present := dataset.coverage & partitions:
         count = plural(asset.partitioning.count(present), "partition")
         nodes.append(ExplanationNode(f"{count}: {label_partitions(present, asset.partitioning)}"))
@@ -290,7 +286,7 @@ def _explain_code(context: PlanningContext, asset: AssetSpec, state: AssetState)
     if not outputs_of_other_code(asset, state):
         return []
     nodes = []
-    for made in state.made:
+    for made in state.definition_outputs:
         partitions = partitions_made_by(asset, state, made)
         if partitions:
             last = f", last in {made.run} at {context.format_instant(made.at)}" if made.run else ""
@@ -415,7 +411,7 @@ def _explain_failures(context: PlanningContext, state: AssetState) -> list[Expla
 
 def _explain_skip(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[ExplanationNode]:
     """Node for a skipped run since the last success of the whole asset; skips of partitions are shown with these."""
-    skip = None if asset.partitioning.is_partitioned else state.skip
+    skip = None if asset.partitioning.is_partitioned else state.last_skip
     if skip is None:
         return []
     return [ExplanationNode(f"skipped last in {skip.run} at {context.format_instant(skip.at)}: {skip.reason}")]
@@ -424,7 +420,7 @@ def _explain_skip(context: PlanningContext, asset: AssetSpec, state: AssetState)
 def _explain_last_run(context: PlanningContext, asset: AssetSpec, state: AssetState) -> ExplanationNode:
     """Node for the newest success: when it was, its rows, and warnings of its validations; or that there was none."""
     if state.last is None:
-        never_text = "never succeeded" if state.failed or state.skip else "never ran"
+        never_text = "never succeeded" if state.failed or state.last_skip else "never ran"
         return ExplanationNode(never_text if state.loss is None else "its output was deleted")
     rows_text = f", {plural(state.last.rows, 'row')}" if state.last.rows is not None else ""
     outcomes = tuple(

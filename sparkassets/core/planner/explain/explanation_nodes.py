@@ -52,10 +52,8 @@ def explain_partitions(
     """Node for some of an asset's partitions: how many are current, missing, stale, withheld or failed, and why."""
     partitioning = asset.partitioning
     pending, present = find_pending(context, asset, state), partitioning.inside(state.coverage)
-    unlisted, requested = (
-        partitioning.unknown_partitions(present),
-        requested_partitions(context, asset, state) - pending.due_partitions,
-    )
+    unlisted = partitioning.unknown_partitions(present)
+    requested = requested_partitions(context, asset, state) - pending.due_partitions
     by_trigger = find_triggered_partitions(context, asset, state, pending)
     current = (
         present - unlisted - pending.all_stale - by_trigger - pending.skipped - pending.withheld.resting - requested
@@ -155,7 +153,7 @@ def _requested_rows(
 
     The text has the time of the request.
     """
-    remaining = [(each.at, remaining_request(context, asset, each) & requested) for each in state.redo]
+    remaining = [(each.at, remaining_request(context, asset, each) & requested) for each in state.redo_requests]
     return [(f"requested (backfill asked {context.format_instant(at)})", parts, True) for at, parts in remaining]
 
 

@@ -42,7 +42,7 @@ def answer_with_mark(asset: AssetSpec, state: AssetState, mark: MarkEntry) -> Ma
     if mark.kind != "done":
         return replace(mark, only_answers=asset.appends or isinstance(asset.strategy, EveryInstance))
     question, request = _oldest_question(state)
-    mark = replace(mark, came=EVERYTHING)
+    mark = replace(mark, made_present=EVERYTHING)
     if request.kind == "backfill" or not request.partitions.is_everything:
         return replace(mark, watermarks=_read_watermarks(asset, request, question)) if asset.appends else mark
     return replace(
@@ -56,7 +56,7 @@ def answer_with_mark(asset: AssetSpec, state: AssetState, mark: MarkEntry) -> Ma
 
 def _oldest_question(state: AssetState) -> tuple[RecoveryQuestion, RunRequest]:
     """The question about the lost runs, and the request of the oldest of these runs."""
-    (question, *_) = (link.asks for link in state.asking_claims if link.asks is not None)
+    (question, *_) = (link.question for link in state.asking_claims if link.question is not None)
     (request, *_) = (link.entry.request for link in state.chain if link.entry.run == question.runs[0])
     return question, request
 
@@ -144,15 +144,15 @@ def build_mark_entries(context: PlanningContext, marking: MarkRequest) -> list[M
         return [] if entry is None else [entry]
     return [
         *(_build_outlet_entry(context, name, entry) for name in marking.asset.outlets),
-        replace(entry, came=NOTHING),
+        replace(entry, made_present=NOTHING),
     ]
 
 
 def _build_outlet_entry(context: PlanningContext, name: str, writer_entry: MarkEntry) -> MarkEntry:
     """The entry of a mark for an outlet; the multi-asset's own entry uses up what was due."""
-    arrived, coverage = writer_entry.came, context.state_of(context.asset(name)).coverage
+    arrived, coverage = writer_entry.made_present, context.state_of(context.asset(name)).coverage
     if writer_entry.kind == "done" and not writer_entry.partitions.is_everything:
-        arrived = writer_entry.came | (writer_entry.partitions - coverage)
+        arrived = writer_entry.made_present | (writer_entry.partitions - coverage)
     entry = MarkEntry(
         name,
         context.asset(name).uri,
@@ -198,7 +198,7 @@ def mark_asset(context: PlanningContext, marking: MarkRequest) -> MarkEntry | No
 
 def _questioned_partitions(state: AssetState) -> PartitionSet:
     """Partitions of lost runs whose outcome nobody can look up, so that a person has to state it."""
-    return PartitionSet.union(link.asks.partitions for link in state.asking_claims if link.asks is not None)
+    return PartitionSet.union(link.question.partitions for link in state.asking_claims if link.question is not None)
 
 
 def _cannot_be_missing(asset: AssetSpec, partitions: PartitionSet) -> InputError:
@@ -264,7 +264,7 @@ def _accept_run(
         _refuse_unheld(context, marking, state, withheld)
         return None
     entry = MarkEntry(asset.name, asset.uri, "accept", EVERYTHING, marking.reason, marking.by)
-    return replace(entry, run=resting[0].run if resting[0].apart else "")
+    return replace(entry, run=resting[0].run if resting[0].is_instance else "")
 
 
 def _refuse_unheld(context: PlanningContext, marking: MarkRequest, state: AssetState, withheld: WithheldStatus) -> None:
@@ -302,7 +302,7 @@ def _accept_commands(context: PlanningContext, state: AssetState, records: Seque
 
 def _refuse_running(context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet) -> None:
     """Refuses a mark of partitions that live runs compute, or unfinished ones in the same slot."""
-    for link in (each for newest in context.live_claims(state) for each in state.chains[newest.slot]):
+    for link in (each for newest in context.live_claims(state) for each in state.chains[newest.run_slot]):
         if being_computed := partitions & asset.partitioning.cover(link.entry.partitions):
             since = context.format_instant(link.at)
             raise InputError(
@@ -335,7 +335,7 @@ def _newly_marked(
             f"{label_partitions(unfinished, asset.partitioning)} of {asset.name!r} cannot be done: its "
             "interval is not over"
         )
-    touched = [each.partitions for each in state.foreign] + [
+    touched = [each.partitions for each in state.foreign_commits] + [
         each.partitions for each in outputs_of_other_code(asset, state)
     ]
     touched += [each.stamped_partitions() for each in state.kept.values()]
@@ -385,7 +385,9 @@ def _mark_current_causes(
     consumption, events, cursor = due_consumption or (RunConsumption(), (), None)
     arrived = EVERYTHING if kind == "done" else NOTHING
     watermarks = current_watermarks(context, asset)
-    return replace(plain, came=arrived, consumption=consumption, events=events, cursor=cursor, watermarks=watermarks)
+    return replace(
+        plain, made_present=arrived, consumption=consumption, events=events, cursor=cursor, watermarks=watermarks
+    )
 
 
 def _is_missing_already(state: AssetState) -> bool:
@@ -395,7 +397,7 @@ def _is_missing_already(state: AssetState) -> bool:
 
 def _refuse_unsettled(context: PlanningContext, state: AssetState) -> None:
     """Refuses a mark while a run lives, or while an unfinished one is not settled."""
-    if any(chain[-1].asks is None for chain in state.chains.values()):
+    if any(chain[-1].question is None for chain in state.chains.values()):
         newest, live = state.chain[-1], bool(context.live_claims(state))
         state_text = f"is running since {context.format_instant(newest.at)}" if live else "never ended"
         hint = "wait until the run has ended" if live else "`sparkassets run` finds out and records its outcome"

@@ -57,7 +57,7 @@ def find_claim_holders(context: PlanningContext, asset: AssetState) -> Iterator[
     for chain in asset.chains.values():
         claim, entry = chain[-1], chain[-1].entry
         if claim.status == "open":
-            silent_seconds = max(0, context.clock - max(claim.proved, claim.at))
+            silent_seconds = max(0, context.clock - max(claim.alive_at, claim.at))
             is_gone = claim.token in context.gone_claims
             yield ClaimHolder(entry.run, claim.driver, claim.at, silent_seconds, entry.lease_seconds, is_gone)
 
@@ -249,7 +249,7 @@ def _output_fields(asset: AssetSpec, state: AssetState) -> dict[str, Any]:
 def _withheld_summaries(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[WithheldSummary, ...]:
     """The withheld partitions with the failed rules, oldest first."""
     return tuple(
-        WithheldSummary(record.run, record.at, parts, record.verdicts, record.interval if record.apart else None)
+        WithheldSummary(record.run, record.at, parts, record.verdicts, record.interval if record.is_instance else None)
         for record, parts in find_withheld(context, asset, state).records
     )
 
@@ -274,7 +274,7 @@ def _explain_unavailable_changes(context: PlanningContext, asset: AssetSpec, sta
 
 
 def _explain_schema_conflict(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
-    """Notes that it waits for a person, as its query returns columns that its table may not get; empty without that."""
+    """Notes that the asset waits for a person because its table may not get the columns of its query; usually empty."""
     if not (stuck := {wait.reason for wait in find_decision(context, asset).waiting if wait.stuck}):
         return ()
     from sparkassets.core.planner.batch.schema_conflicts import explain_schema_conflict
@@ -395,7 +395,7 @@ def _status_layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple
         return
     state = context.state_of(asset)
     pending, present = find_pending(context, asset, state), asset.partitioning.inside(state.coverage)
-    claimed = [link.entry.partitions for link in context.live_claims(state) if link.token >= state.placed]
+    claimed = [link.entry.partitions for link in context.live_claims(state) if link.token >= state.placed_since]
     yield "running", PartitionSet.union(partitions for partitions in claimed if not partitions.is_everything)
     requested = requested_partitions(context, asset, state) - pending.due_partitions
     yield "failed", _failed_partitions(pending, state, requested)

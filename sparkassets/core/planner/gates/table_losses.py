@@ -71,7 +71,7 @@ def add_loss_notes(
 ) -> AssetDecision:
     """Adds notes on the asset's table to the decision: losses, unlisted segments, changes by other writers."""
     unlisted_notes = unlisted_segment_notes(asset, state)
-    if state.loss is None and not state.foreign and not unlisted_notes:
+    if state.loss is None and not state.foreign_commits and not unlisted_notes:
         return decision
     notes = (*foreign_change_notes(context, asset, state), *unlisted_notes)
     if (loss := _loss_in_listed_segments(asset, state.loss)) is not None and not loss.stuck:
@@ -132,7 +132,7 @@ def foreign_change_notes(context: PlanningContext, asset: AssetSpec, state: Asse
     """Notes about changes of the asset's table by other writers."""
     return [
         AssetNote(asset.name, _describe_foreign_change(context, asset, commit), commit.partitions or EVERYTHING)
-        for commit in state.foreign
+        for commit in state.foreign_commits
     ]
 
 
