@@ -1,4 +1,4 @@
-"""Which Java, Spark and Delta are installed, whether they fit, and the jars of Delta and S3 that they need.
+"""Which Java, Spark, Delta and Sail are installed, whether they fit, and the jars of Delta and S3 that they need.
 
 Beside Delta's jar there is one of a few kilobytes: a file system for disks. Where Hadoop's native library is not
 installed, as with pyspark, its own file system starts a process, ``chmod``, for every file and folder that it creates;
@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.metadata import version as package_version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -153,7 +154,6 @@ def _is_within(text: str, requirement: str) -> bool:
 
 _JAVAS: Final = (((4, 2), (17, 21, 25)), ((4, 0), (17, 21)), ((3, 5), (11, 17)))
 """The versions of Java that each Spark runs on, newest first."""
-_JAVA_HINT = "install Java 17, such as openjdk-17-jre-headless, or set JAVA_HOME to it"
 
 
 @frozen
@@ -181,14 +181,25 @@ def find_java() -> JavaRuntime:
     found = shutil.which(str(Path(home, "bin", "java")) if home else "java")
     if found is None:
         place = f"at JAVA_HOME={home}" if home else "on the PATH"
-        raise SparkUnavailableError(f"{needed}, but there is no Java {place}", hint=_JAVA_HINT)
+        raise SparkUnavailableError(f"{needed}, but there is no Java {place}", hint=_java_hint())
     command = Path(found).resolve()
     build = _read_build_text(command)
     version = _parse_major_version(build)
     if version not in supported:
         described = f"Java {version}" if version else "of an unknown version"
-        raise SparkUnavailableError(f"{needed}, but {found} is {described}", hint=_JAVA_HINT)
+        raise SparkUnavailableError(f"{needed}, but {found} is {described}", hint=_java_hint())
     return JavaRuntime(command, build)
+
+
+def is_sail_installed() -> bool:
+    """Whether Sail can be started here; imports nothing of it."""
+    return all(find_spec(name) is not None for name in ("pysail", "pyspark", "grpc"))
+
+
+def _java_hint() -> str:
+    """What to do without a Java that Spark runs on."""
+    hint = "install Java 17, such as openjdk-17-jre-headless, or set JAVA_HOME to it"
+    return f"{hint}; Sail needs no Java: --engine sail" if is_sail_installed() else hint
 
 
 def _find_supported_javas() -> tuple[str, tuple[int, ...]]:

@@ -10,7 +10,6 @@ import os
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from sparkassets.errors import SparkUnavailableError
@@ -35,11 +34,6 @@ def open_sail_session(settings: Mapping[str, str]) -> SparkSession:
         return builder.getOrCreate()
     except ImportError as error:  # pyspark without what its client of Spark Connect needs
         raise SparkUnavailableError(str(error).partition("\n")[0], hint=install_hint()) from error
-
-
-def is_installed() -> bool:
-    """Whether Sail can be started here; imports nothing of it."""
-    return all(find_spec(name) is not None for name in ("pysail", "pyspark", "grpc"))
 
 
 def install_hint() -> str:

@@ -65,9 +65,9 @@ def run_cases(
 
 def choose_engine(project: ProjectSpec) -> EngineName:
     """What computes tests of rows: the engine that somebody asked for, else Sail where it is installed."""
-    from sparkassets.spark.sail import is_installed
+    from sparkassets.spark.installation import is_sail_installed
 
-    return project.engine or ("sail" if is_installed() else "spark")
+    return project.engine or ("sail" if is_sail_installed() else "spark")
 
 
 def _run_case(case: Case, about: str, run: Callable[[], str]) -> CaseResult:

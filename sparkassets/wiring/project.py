@@ -158,9 +158,10 @@ def _missing_engine(spec: ProjectSpec) -> tuple[SpecProblem, ...]:
     """A warning where the project's engine is Sail and that is not installed."""
     if spec.engine != "sail":
         return ()
-    from sparkassets.spark.sail import install_hint, is_installed
+    from sparkassets.spark.installation import is_sail_installed
+    from sparkassets.spark.sail import install_hint
 
-    if is_installed():
+    if is_sail_installed():
         return ()
     place = FileLocation(os.path.relpath(Path(spec.root, "project.yml")))
     return (SpecProblem(place, "the engine sail is not installed here, so no run can start", install_hint()),)

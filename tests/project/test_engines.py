@@ -92,12 +92,12 @@ def test_validate_says_that_the_engine_is_not_installed_and_how_it_is(shop, monk
 
     (shop / "orders").mkdir()
     monkeypatch.setattr("sparkassets.spark.sail.version", version)
-    monkeypatch.setattr("sparkassets.spark.sail.is_installed", lambda: False)
+    monkeypatch.setattr("sparkassets.spark.installation.is_sail_installed", lambda: False)
     monkeypatch.chdir(shop)
     warnings = [*Project.load(shop, tables=True, env={"SPARKASSETS_ENGINE": "sail"}).spec.warnings]
     assert f"project.yml: the engine sail is not installed here, so no run can start\n  hint: {hint}" in map(
         str, warnings
     )
     assert "sail" not in str(Project.load(shop, tables=True, env={}).spec.warnings)
-    monkeypatch.setattr("sparkassets.spark.sail.is_installed", lambda: True)
+    monkeypatch.setattr("sparkassets.spark.installation.is_sail_installed", lambda: True)
     assert "sail" not in str(Project.load(shop, tables=True, env={"SPARKASSETS_ENGINE": "sail"}).spec.warnings)

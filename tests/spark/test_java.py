@@ -14,6 +14,17 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="the fake Java is a shel
 HINT = "  hint: install Java 17, such as openjdk-17-jre-headless, or set JAVA_HOME to it"
 
 
+@pytest.fixture(autouse=True)
+def has_sail(monkeypatch):
+    """Says that Sail is installed, or else that it is not."""
+
+    def say(installed):
+        monkeypatch.setattr("sparkassets.spark.installation.is_sail_installed", lambda: installed)
+
+    say(installed=False)
+    return say
+
+
 @pytest.fixture
 def fake(tmp_path, monkeypatch):
     """Makes JAVA_HOME a Java that says of itself what is given."""
@@ -116,6 +127,14 @@ def test_no_java_is_one_line(tmp_path, monkeypatch, spark):
     with pytest.raises(SparkUnavailableError) as error:
         find_java()
     assert str(error.value) == f"{needed}, but there is no Java on the PATH\n{HINT}"
+
+
+def test_without_java_sail_is_named_where_it_is_installed(tmp_path, monkeypatch, has_sail):
+    has_sail(installed=True)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SparkUnavailableError) as error:
+        find_java()
+    assert str(error.value).endswith(f"{HINT}; Sail needs no Java: --engine sail")
 
 
 def test_links_are_followed_to_the_release_file(fake, tmp_path, monkeypatch):
