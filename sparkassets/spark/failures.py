@@ -12,13 +12,14 @@ from sparkassets.errors import FileLocation, RunError, SparkAssetsError
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)?)\]")
 _STATE = re.compile(r"SQLSTATE: ([0-9A-Z]{5})")
+_PARQUET_REFUSAL: Final = re.compile(r"\.parquet\.schema\.InvalidSchemaException\b")
 _UNSTATED: Final = {
     "22": re.compile(
         r"\.Spark(?:Arithmetic|ArrayIndexOutOfBounds|DateTime|NumberFormat)Exception\b"
         r"|\[CAST_INVALID_INPUT|^(?:Division by zero|invalid timestamp: )"
     ),
     "KD": re.compile(r"\[FAILED_READ_FILE"),
-    "42": re.compile(r"\.parquet\.schema\.InvalidSchemaException\b"),
+    "42": _PARQUET_REFUSAL,
 }
 """SQLSTATE classes of errors that do not state one: in values and files, of Spark 3.5 and Sail; in Parquet's schema."""
 _VALUE_ERRORS: Final = {
@@ -225,6 +226,11 @@ def is_final(error: BaseException) -> bool:
 def is_of_data(error: BaseException) -> bool:
     """Whether an attempt on other data might succeed."""
     return _WORKER_TRACEBACK in whole_message(error) or _has_state(error, _DATA_STATES)
+
+
+def is_refused_by_parquet(error: BaseException) -> bool:
+    """Whether Parquet refuses the columns: older versions of Delta leave a struct without fields to it."""
+    return _PARQUET_REFUSAL.search(whole_message(error)) is not None
 
 
 def _has_state(error: BaseException, classes: tuple[str, ...]) -> bool:

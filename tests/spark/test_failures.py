@@ -6,7 +6,15 @@ import pytest
 from pyspark.errors.exceptions import connect
 
 from sparkassets.errors import FileLocation
-from sparkassets.spark.failures import error_condition, error_mentions, first_line, is_conflict, is_final, run_error
+from sparkassets.spark.failures import (
+    error_condition,
+    error_mentions,
+    first_line,
+    is_conflict,
+    is_final,
+    is_refused_by_parquet,
+    run_error,
+)
 
 pytestmark = pytest.mark.spark  # asks pyspark for its exceptions
 
@@ -111,6 +119,12 @@ def test_what_a_second_attempt_would_meet_again(message, final):
 def test_an_error_in_values_that_states_nothing_is_known_by_its_class(kind, message, of_data):
     error = run_error(getattr(connect, kind)(message), what="x")
     assert (error.is_data_error, error.retryable) == (of_data, False)
+
+
+def test_parquets_refusal_of_columns_is_known_by_its_class():
+    refusal = Exception("Caused by: org.apache.parquet.schema.InvalidSchemaException: Cannot write a schema")
+    assert is_refused_by_parquet(refusal)
+    assert not is_refused_by_parquet(Exception(READ))
 
 
 def test_a_session_that_cannot_reach_s3_names_the_jar_and_the_setting():

@@ -15,7 +15,7 @@ from sparkassets.ports import CommitStamp, FenceConflictError
 from sparkassets.spark.capabilities import require_commits
 from sparkassets.spark.commit_history import changes_rows, commits_since
 from sparkassets.spark.commit_stamps import format_stamp, stamp_commits
-from sparkassets.spark.failures import error_condition, error_mentions, is_conflict, run_error
+from sparkassets.spark.failures import error_condition, is_conflict, is_refused_by_parquet, run_error
 from sparkassets.spark.open_tables import OpenedTable, PathTable, TableDescription, find_catalog_table
 from sparkassets.spark.schema_changes import run_alterations
 from sparkassets.spark.table_locations import location_of, save_rows
@@ -41,8 +41,6 @@ _REFUSED_SCHEMAS = (
 
 A fence would have to create the table with the same columns, so it would fail, too.
 """
-_EMPTY_STRUCT = "Cannot write a schema with an empty group"
-"""Parquet's refusal of a struct without fields, which older versions of Delta leave to it."""
 _CREATED_CONDITIONS = ("DELTA_PATH_EXISTS", "TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_TABLE_ALREADY_EXISTS")
 
 
@@ -77,7 +75,7 @@ def write(planned: PlannedWrite, *, stamp: CommitStamp) -> None:
 
 def _refuses_schema(error: Exception) -> bool:
     """Whether every write with these columns fails in the same way."""
-    return error_condition(error).startswith(_REFUSED_SCHEMAS) or error_mentions(error, _EMPTY_STRUCT)
+    return error_condition(error).startswith(_REFUSED_SCHEMAS) or is_refused_by_parquet(error)
 
 
 def merge(planned: PlannedWrite, *, stamp: CommitStamp) -> None:
