@@ -201,13 +201,22 @@ class OpenProject:
         return replace(node, children=(*node.children, *map(ExplanationNode, sentences)))
 
     def _committers(self, tables: list[AssetSpec]) -> Iterator[str]:
-        """Sentences on who commits the asset's runs, the driver or Spark, and why; one a table if they differ."""
+        """Sentences on who commits the asset's runs, the driver or Spark, and why; one a table if they differ.
+
+        Sail commits to no table: where the driver cannot, runs fail.
+        """
+        commits_fail = self._context.spec.engine == "sail"
         reasons = {
             table.name: self._context.adapters.make_target_observer().spark_commit_reason(table) for table in tables
         }
         for name, reason in reasons.items() if len({*reasons.values()}) > 1 else [("", next(iter(reasons.values())))]:
-            committer = "the driver" if reason is None else f"Spark: {reason}"
-            yield f"{name}: runs are committed by {committer}" if name else f"runs are committed by {committer}"
+            if reason is None:
+                sentence = "runs are committed by the driver"
+            elif commits_fail:
+                sentence = f"runs fail, because only Spark can commit them: {reason}"
+            else:
+                sentence = f"runs are committed by Spark: {reason}"
+            yield f"{name}: {sentence}" if name else sentence
 
     def connect(self, spark: SparkSession | None = None) -> Self:
         """Looks at tables in catalogs through a session from now on: the given, the active or a new one.

@@ -48,10 +48,11 @@ class CommitRequest:
 
     Attributes:
         owner: The table's owner, for messages.
-        app, version: The transaction's.
+        app, version: The transaction's; without ``app`` there is none.
         user_metadata: ``userMetadata``.
         adds: Files to add.
         removes: Files to remove.
+        changes_rows: False where the added files have just the rows of the removed ones.
         replaces_all: Removes all present files; the table's columns become those of ``schema``.
         reads_table: Whether rows were made from those in the table, so that even a commit without ``removes`` is no
             blind append to other writers.
@@ -68,6 +69,7 @@ class CommitRequest:
     user_metadata: str
     adds: Sequence[AddAction] = ()
     removes: Sequence[LiveFile] = ()
+    changes_rows: bool = True
     replaces_all: bool = False
     reads_table: bool = False
     schema: Schema | None = None
@@ -85,9 +87,8 @@ class CommitRequest:
             "operationMetrics": {name: str(number) for name, number in self.metrics.items()},
             "isBlindAppend": not (self.removes or self.replaces_all or self.reads_table),
         }
-        return CommitProperties(
-            custom_metadata=info, max_commit_retries=0, app_transactions=[Transaction(self.app, self.version)]
-        )
+        transactions = [Transaction(self.app, self.version)] if self.app else []
+        return CommitProperties(custom_metadata=info, max_commit_retries=0, app_transactions=transactions)
 
 
 def commit(path: str, table: DeltaTable, change: CommitRequest, *, since: int | None = None) -> None:
@@ -238,9 +239,9 @@ def _write_commit(table: DeltaTable, change: CommitRequest) -> None:
     """
     from deltalake import PostCommitHookProperties
 
-    now = time.time_ns() // 1_000_000
+    removes = () if change.replaces_all else change.removes
     table.create_write_transaction(
-        [*change.adds, *(() if change.replaces_all else (_make_remove(file, at=now) for file in change.removes))],
+        [*change.adds, *(_make_remove(file, changes_rows=change.changes_rows) for file in removes)],
         "overwrite" if change.replaces_all else "append",
         change.schema or table.schema(),
         table.metadata().partition_columns,
@@ -249,11 +250,12 @@ def _write_commit(table: DeltaTable, change: CommitRequest) -> None:
     )
 
 
-def _make_remove(file: LiveFile, *, at: int) -> RemoveAction:
+def _make_remove(file: LiveFile, *, changes_rows: bool) -> RemoveAction:
     from deltalake.transaction import RemoveAction
 
+    now = time.time_ns() // 1_000_000
     values = {column: log_text(value) for column, value in file.partition.items()}
-    return RemoveAction(file.place, True, at, file.size, values)  # noqa: FBT003  deltalake takes it by position
+    return RemoveAction(file.place, changes_rows, now, file.size, values)
 
 
 def _load_newest(path: str, known: DeltaTable, change: CommitRequest) -> DeltaTable:

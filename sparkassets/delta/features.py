@@ -254,6 +254,8 @@ def _can_commit_at(path: str) -> bool:
 
 FEED: Final = "delta.enableChangeDataFeed"
 """The property that makes writers keep a change feed."""
+FEED_MERGE_REASON: Final = "its rows are merged by keys, and it has a change feed"
+"""Why Spark commits an upsert to a table with a change feed, as the end of a sentence."""
 _FEED_PROPERTIES: Final = {FEED: "true"}
 _ITERATION_PROPERTIES: Final = {"delta.deletedFileRetentionDuration": "interval 36500 days"}
 """For tables of iterations: Spark's ``VACUUM LITE`` uses the log, where older iterations' files are removed."""

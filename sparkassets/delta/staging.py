@@ -93,12 +93,12 @@ class StagedFile:
     partition: Mapping[str, str | None]
     stats: str
 
-    def add(self, layout: Sequence[str]) -> AddAction:
-        """The action that adds it to a table with this layout."""
+    def add(self, layout: Sequence[str], *, changes_rows: bool = True) -> AddAction:
+        """The action that adds it to a table with this layout; ``changes_rows`` is False for rows that only move."""
         from deltalake.transaction import AddAction
 
         values = {column: self.partition[column] for column in layout}
-        return AddAction(self.path, self.size, values, self.modified, data_change=True, stats=self.stats)
+        return AddAction(self.path, self.size, values, self.modified, changes_rows, self.stats)
 
 
 def list_staged_files(

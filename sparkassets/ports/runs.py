@@ -184,7 +184,10 @@ class RunOrder:
 
 
 CommitKind = Literal["data", "fence", "layout"]
-"""A ``layout`` commit changes no rows: it restores what a commit of rows could not keep, and has no transaction."""
+"""A ``layout`` commit changes no rows: it restores what a commit of rows could not keep, or moves rows to other files.
+
+It has no transaction.
+"""
 
 
 class MeasuredRun:

@@ -54,7 +54,12 @@ class DeltaTargetObserver:
         Raises:
             SourceError: The table cannot be read.
         """
-        from sparkassets.delta.features import keeps_feed, spark_commit_reason, spark_creation_reason
+        from sparkassets.delta.features import (
+            FEED_MERGE_REASON,
+            keeps_feed,
+            spark_commit_reason,
+            spark_creation_reason,
+        )
 
         reason = spark_commit_reason(asset, None)
         if reason is not None or asset.storage is None:
@@ -63,7 +68,7 @@ class DeltaTargetObserver:
         if table is None:
             return spark_creation_reason(asset)
         if asset.write is not None and asset.write.by_keys and keeps_feed(table.metadata().configuration):
-            reason = "its rows are merged by keys, and it has a change feed"
+            reason = FEED_MERGE_REASON
         return spark_commit_reason(asset, table) or reason
 
     def session_needed_reason(self, asset: AssetSpec) -> str | None:

@@ -101,17 +101,19 @@ def _read_catalog(session: SparkSession) -> str:
         return ""
 
 
-def require_commits(session: SparkSession, asset: str) -> None:
+def require_commits(session: SparkSession, asset: str, reason: str) -> None:
     """Refuses a commit that the driver leaves to a session which cannot make it exactly once.
+
+    Args:
+        session: The session.
+        asset: The asset that commits.
+        reason: Why the driver cannot commit, as the end of a sentence.
 
     Raises:
         RunError: With what to do about it.
     """
     if not capabilities_of(session).commits:
-        raise RunError(
-            f"{asset}: only Spark can make this change to the table, and the session is one of Sail",
-            hint="run it with Spark: --engine spark",
-        )
+        raise RunError(f"{asset}: Sail cannot commit to its table: {reason}", hint="run it with Spark: --engine spark")
 
 
 def union_all(frames: Sequence[DataFrame]) -> DataFrame:

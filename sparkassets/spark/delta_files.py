@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote
 
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+UNREADABLE: Final = "only Delta reads the files to rewrite, or reads them faster"
+"""Why Spark has to commit where `read_files` reads nothing, as the end of a sentence."""
 _MOST_FILES = 128
 """On a disk: this many take nine tenths of the time that Delta takes, thirty take seven tenths."""
 _MOST_BYTES = 256 * 2**20

@@ -35,7 +35,14 @@ from sparkassets.processes import Process
 from sparkassets.spark import commit_history
 from sparkassets.spark.open_tables import find_path_table, open_table
 from sparkassets.spark.table_locations import path_of
-from sparkassets.spark.targets import driver_commit, driver_staging, spark_commit, table_target
+from sparkassets.spark.targets import (
+    driver_commit,
+    driver_staging,
+    replaced_files,
+    spark_commit,
+    staged_write,
+    table_target,
+)
 from sparkassets.spark.targets.driver_staging import DriverStaging
 from sparkassets.spark.writes.planned_write import layout_of
 from tests.crash import points
@@ -239,14 +246,14 @@ class PlainTarget:
         work = SimpleNamespace(asset=asset, landing=landing, schema=columns, table=SimpleNamespace(layout=layout))
         if spark_commit.is_done(find_path_table(path), stamp):
             return None
-        attempt = driver_staging.attempt_of(asset, stamp)
+        attempt = staged_write.attempt_of(asset, stamp)
         _write(path, attempt.folder, rows, layout, columns.arrow)
         fields = json.loads(columns.json())["fields"]
         properties = {} if table is None else table.metadata().configuration
-        staged = driver_staging.list_staged_files(
+        staged = staged_write.list_staged_files(
             path, attempt, schema={"fields": fields}, layout=layout, properties=properties
         )
-        replaced = driver_staging.find_replaced(order, work, table)
+        replaced = replaced_files.find_replaced(order, work, table)
         return DriverStaging(made, work, table, staged, fields, replaced, attempt)
 
     def _settled(self, found: DriverStaging, withheld: PartitionSet) -> DriverStaging:
@@ -259,7 +266,7 @@ class PlainTarget:
         gone = frozenset(file.path for file in lying.inside)
         made, taken = (
             replace(found.computation, order=order),
-            driver_staging.find_replaced(order, found.planned_write, found.table),
+            replaced_files.find_replaced(order, found.planned_write, found.table),
         )
         return replace(found, computation=made, files=lying.outside, replaced=taken, dropped_paths=gone)
 

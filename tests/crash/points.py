@@ -17,7 +17,7 @@ from typing import Any, Literal
 from sparkassets.delta import commit, staging
 from sparkassets.files import folders
 from sparkassets.runtime import claimed_targets, ledger
-from sparkassets.spark.targets import driver_commit, driver_staging, table_target
+from sparkassets.spark.targets import driver_commit, staged_write, table_target
 from sparkassets.state import data_files, delta_store, maintenance, numbered_table
 
 Act = Literal["kill", "stop"]
@@ -125,7 +125,7 @@ def arm(trigger: Trigger) -> None:
     _journal()
     around(ledger, "_fold_entries", ready="fold:ready", done="fold:done")
     around(claimed_targets.ClaimedTargets, "find_commits", done="look:done")
-    around(driver_staging, "list_staged_files", ready="write:staged", done="write:footers")
+    around(staged_write, "list_staged_files", ready="write:staged", done="write:footers")
     for owner, name in ((commit, "_write_commit"), (driver_commit, "create")):
         around(owner, name, ready="commit:ready", done="commit:in")
     around(driver_commit, "make_readable", done="publish:readable")

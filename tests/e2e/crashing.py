@@ -29,7 +29,7 @@ from sparkassets.ports import CommitStamp, Enlist, RunComputation, RunOrder, Tar
 from sparkassets.runtime.progress import SilentProgress
 from sparkassets.spark.computation import SparkComputation
 from sparkassets.spark.engine import SparkEngine, SparkTargetFactory
-from sparkassets.spark.targets import driver_commit, driver_staging, judged_rows, table_target
+from sparkassets.spark.targets import driver_commit, judged_rows, staged_write, table_target
 
 Moment = Literal[
     "claimed",
@@ -152,7 +152,7 @@ class StoppingProgress(SilentProgress):
 
 def stop_while_the_driver_commits(stop: Stop) -> None:
     """Stops between Spark's last file and what comes after the commit."""
-    read, put, create = driver_staging.list_staged_files, commit._write_commit, driver_commit.create
+    read, put, create = staged_write.list_staged_files, commit._write_commit, driver_commit.create
 
     def staged_files(*given: Any, **named: Any) -> Any:
         stop.at("staged")
@@ -167,7 +167,7 @@ def stop_while_the_driver_commits(stop: Stop) -> None:
 
         return committed
 
-    driver_staging.list_staged_files, commit._write_commit, driver_commit.create = staged_files, then(put), then(create)
+    staged_write.list_staged_files, commit._write_commit, driver_commit.create = staged_files, then(put), then(create)
 
 
 def stop_after_the_quarantine(stop: Stop) -> None:

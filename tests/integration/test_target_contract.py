@@ -96,9 +96,8 @@ def test_what_spark_commits(table, promised):
     promised(table)
 
 
-@pytest.mark.parametrize("commit", ["auto", "spark"])
+@pytest.mark.parametrize("commit", ["auto", pytest.param("spark", marks=pytest.mark.spark_alone)])  # commits itself
 class TestWhoCommits:
-    @pytest.mark.spark_alone  # commits itself
     def test_it_is_committed_to_by_whom_the_asset_says(self, table, commit):
         CONTRACT.write(table, table.order())
         CONTRACT.write(table, table.order())

@@ -122,8 +122,8 @@ def test_hundreds_of_frames_are_put_together(spark):
 
 def test_a_commit_that_only_spark_can_make_is_refused(spark):
     assert not capabilities_of(spark).commits
-    with pytest.raises(RunError, match="daily: only Spark can make this change"):
-        require_commits(spark, "daily")
+    with pytest.raises(RunError, match=r"^daily: Sail cannot commit to its table: it has deletion vectors\n.*spark$"):
+        require_commits(spark, "daily", "it has deletion vectors")
 
 
 def test_columns_that_only_names_of_folders_hold_are_refused(tmp_path):
@@ -264,3 +264,63 @@ sql: SELECT id, lsn, op AS _op FROM {{ inlets.changes }}
         (second,) = project.run().runs
     assert [(each.rows, each.deleted) for each in (first, second)] == [(2, 0), (1, 1)]
     assert rows(tmp_path / "warehouse/subs", "id", "lsn") == [("a", 3)]
+
+
+COUNTRIES = {
+    "project.yml": "project: shop\nengine: sail\nassets: [.]\n",
+    "orders.yml": """
+asset: orders
+source: csv
+path: landing/{day}-{country}.csv
+partition: [{by: day, column: day}, {segments: runtime, column: country}]
+columns: {amount: bigint}
+""",
+    "daily.yml": """
+asset: daily
+partition: [{by: day, column: day}, {segments: runtime, column: country}]
+sql: SELECT day, country, amount FROM {{ inlets.orders }}
+""",
+    "log.yml": """
+asset: log
+inlets: {daily: {read: changes}}
+write: append
+sql: SELECT country, amount, _change_type AS kind FROM {{ inlets.daily }}
+""",
+    **{f"landing/2025-01-01-{country}.csv": "amount\n1\n" for country in ("de", "nl")},
+}
+
+
+def test_a_country_of_a_day_that_has_others_is_corrected_in_a_table_with_a_change_feed(tmp_path):
+    write(tmp_path, COUNTRIES)
+    with Project.load(tmp_path) as project:
+        project.run()
+        write(tmp_path, {"landing/2025-01-01-nl.csv": "amount\n2\n", "landing/2025-01-01-fr.csv": "amount\n3\n"})
+        project.run()
+    assert rows(tmp_path / "warehouse/daily", "country", "amount") == [("de", 1), ("fr", 3), ("nl", 2)]
+    first = [("de", 1, "insert"), ("nl", 1, "insert")]
+    later = [("fr", 3, "insert"), ("nl", 1, "delete"), ("nl", 2, "insert")]
+    assert rows(tmp_path / "warehouse/log", "country", "amount", "kind") == sorted([*first, *later])
+
+
+@pytest.mark.parametrize(
+    ("feature", "mode", "reason"),
+    [
+        (
+            "delta.enableChangeDataFeed",
+            "{upsert: {keys: [id]}}",
+            "its rows are merged by keys, and it has a change feed",
+        ),
+        ("delta.enableDeletionVectors", "append", "it has deletion vectors"),
+    ],
+)
+def test_a_table_that_sail_cannot_commit_to_is_named_with_the_reason(tmp_path, feature, mode, reason):
+    copy = "asset: copy\ninlets: {orders: {read: {after: id}}}\nsql: SELECT * FROM {{ inlets.orders }}\nwrite: "
+    write(tmp_path, {"project.yml": "project: shop\nengine: sail\nassets: [.]\n", "copy.yml": copy + mode})
+    write(tmp_path, {"orders.yml": "asset: orders\nsource: delta\npath: orders\n"})
+    write_deltalake(tmp_path / "orders", pa.table({"id": [1]}))
+    write_deltalake(tmp_path / "warehouse/copy", pa.table({"id": [1]}), configuration={feature: "true"})
+    with Project.load(tmp_path) as project:
+        said = project.explain("copy").children[-1].text
+        (failure,) = project.run(check=False).failures
+    assert str(said) == f"runs fail, because only Spark can commit them: {reason}"
+    assert f"Sail cannot commit to its table: {reason}" in failure

@@ -30,13 +30,12 @@ from sparkassets.spark.table_locations import path_of
 from sparkassets.spark.targets import staging_layout
 from sparkassets.spark.targets.driver_staging import (
     DriverStaging,
-    attempt_of,
     nullable_fields,
     rows_to_stage,
     stage_rows,
     table_fields,
-    write_staged,
 )
+from sparkassets.spark.targets.staged_write import attempt_of, write_staged
 from sparkassets.spark.writes import PlannedWrite, RowLanding, layout_of
 
 if TYPE_CHECKING:
@@ -111,17 +110,18 @@ def _find_session_reason(session: SparkSession, *, new: bool) -> str | None:
 
 def write(
     computation: SparkComputation, planned: PlannedWrite, table: DeltaTable | None, *, stamp: CommitStamp
-) -> bool:
-    """Stages the rows and commits them, and returns True; False, with nothing written, where Spark has to commit.
+) -> str | None:
+    """Stages the rows and commits them; returns why Spark has to commit instead, with nothing written, or None.
 
     Raises:
         RunError: As of `stage_rows`, or another writer was quicker.
         SourceError: As of `stage_rows`.
     """
     staged = stage_rows(computation, planned, table, stamp=stamp)
-    if staged is not None:
-        commit_staged(staged, stamp=stamp)
-    return staged is not None
+    if isinstance(staged, str):
+        return staged
+    commit_staged(staged, stamp=stamp)
+    return None
 
 
 def commit_staged(staged: DriverStaging, *, stamp: CommitStamp) -> None:
@@ -141,7 +141,8 @@ def commit_staged(staged: DriverStaging, *, stamp: CommitStamp) -> None:
     if table is None:
         create(path, request, layout=layout, properties=driver_properties(asset))
     else:
-        commit(path, table, request, since=staged.computation.read_version)
+        since = (staged.computation.read_version, staged.since)
+        commit(path, table, request, since=min((each for each in since if each is not None), default=None))
 
 
 def _settle_files(staged: DriverStaging) -> list[StagedFile]:
@@ -195,7 +196,7 @@ def plan_iteration_copy(
     """
     fields, attempt, path = table_fields(planned, table), attempt_of(planned.asset, stamp), path_of(planned.asset)
     rows = rows_to_stage(planned, fields, None)
-    if rows is None:
+    if isinstance(rows, str):
         raise TypeError("rows without others can always be staged")
     files = write_staged(computation, planned, rows, attempt, fields=fields, table=table)
     request = CommitRequest(planned.asset.name, stamp.app_id, stamp.version, format_stamp(stamp))

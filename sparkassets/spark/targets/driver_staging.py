@@ -7,30 +7,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.delta.features import keeps_feed, keeps_paths
-from sparkassets.delta.file_split import FileSplit, split_files, split_staged
-from sparkassets.delta.file_statistics import KEEPS_BOUNDS
+from sparkassets.delta.features import keeps_paths
+from sparkassets.delta.file_split import FileSplit, split_staged
 from sparkassets.delta.live_files import LiveFile
-from sparkassets.delta.partition_files import UnchangedFiles, examine_mixed_files
-from sparkassets.delta.staging import NULL_FOLDER, StagedFile, StagingAttempt, discard, list_staged_files
+from sparkassets.delta.partition_files import UnchangedFiles
+from sparkassets.delta.staging import StagedFile, StagingAttempt, discard
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
-from sparkassets.ports import CommitStamp, RunOrder
-from sparkassets.spark import scratch, sqltext
+from sparkassets.ports import CommitStamp
+from sparkassets.spark import sqltext
 from sparkassets.spark.capabilities import capabilities_of, union_all
 from sparkassets.spark.column_comments import with_comments
-from sparkassets.spark.failures import error_condition
 from sparkassets.spark.partition_guard import guard_for
 from sparkassets.spark.table_locations import path_of
 from sparkassets.spark.targets import staging_layout
 from sparkassets.spark.targets.file_merge import FileMerge, plan_file_merge
 from sparkassets.spark.targets.judged_rows import keys_of
+from sparkassets.spark.targets.replaced_files import SPELLED, prepare_replaced
+from sparkassets.spark.targets.staged_write import attempt_of, write_staged
 from sparkassets.spark.targets.unchanged_partitions import find_unchanged_before_commit
 from sparkassets.spark.upserts.key_merge import KeyMerge
-from sparkassets.spark.validation import ObservedFigures, RowRules, RuleObservation, plan_observation
-from sparkassets.spark.versions import rebalance
+from sparkassets.spark.validation import ObservedFigures, RowRules, plan_observation
 from sparkassets.spark.writes import PlannedWrite, layout_of
 
 if TYPE_CHECKING:
@@ -55,6 +54,7 @@ class DriverStaging:
         table: As it was when they were staged; None where the commit creates it.
         fields: The columns of the table after the commit, as Delta has them in JSON.
         replaced: The table's files that the commit removes.
+        since: The version from which on commits of others may conflict, where it is older than the table's; else None.
         unchanged: The run's partitions that came out as they are in the table; None where they were not compared.
         attempt: Whose files they are.
         dropped_paths: Staged files that no commit will hold.
@@ -69,6 +69,7 @@ class DriverStaging:
     fields: Sequence[Mapping[str, Any]]
     replaced: FileSplit
     attempt: StagingAttempt
+    since: int | None = None
     unchanged: UnchangedFiles | None = None
     dropped_paths: frozenset[str] = frozenset()
     merge: FileMerge | None = None
@@ -93,15 +94,7 @@ def can_withhold(planned: PlannedWrite, table: DeltaTable | None) -> bool:
     layout = {name.lower() for name in layout_of(planned.asset, planned.schema, planned.table)}
     if layout.issuperset(name.lower() for name in planned.asset.partitioning.columns):
         return True
-    return not _forbids_copies(planned.asset, table) and (table is None or staging_layout.can_copy(planned, table))
-
-
-def _forbids_copies(asset: AssetSpec, table: DeltaTable | None) -> bool:
-    """Whether no file may hold copies of other partitions' rows.
-
-    An iteration would show them as its own rows, and a change feed would report them as changes.
-    """
-    return asset.publishes or (table is not None and keeps_feed(table.metadata().configuration))
+    return table is None or staging_layout.can_copy(planned, table)
 
 
 def stage_rows(
@@ -111,11 +104,12 @@ def stage_rows(
     *,
     stamp: CommitStamp,
     rules: RowRules | None = None,
-) -> DriverStaging | None:
-    """Stages the rows for the driver's commit; None where Spark has to commit.
+) -> DriverStaging | str:
+    """Stages the rows for the driver's commit, or says why Spark has to commit, as the end of a sentence.
 
-    The table's files are removed whole, so rows of other partitions in them are copied and staged, too. Rows that
-    ``rules`` take away go to files of their own; unchanged partitions are then only searched after the rules judged.
+    The table's files are removed whole, so rows of other partitions in them are copied and staged, too, or separated
+    first. Rows that ``rules`` take away go to files of their own; unchanged partitions are then only searched after the
+    rules judged.
 
     Raises:
         RunError: Rows outside the partitions of the run (with examples), or whatever Spark says; nothing is published.
@@ -123,19 +117,18 @@ def stage_rows(
     """
     if planned.landing.merge is not None and table is not None:
         return _stage_merge(computation, planned, planned.landing.merge, table, stamp=stamp)
-    replaced, fields = find_replaced(computation.order, planned, table), table_fields(planned, table)
-    if replaced.mixed and _forbids_copies(planned.asset, table):
-        return None
-    if not keeps_paths(file.path for file in (*replaced.inside, *replaced.mixed)):
-        return None
+    found = prepare_replaced(computation, planned, table, stamp=stamp)
+    if isinstance(found, str):
+        return found
+    table, replaced, fields = found.table, found.files, table_fields(planned, table)
     rows = rows_to_stage(planned, fields, table, replaced.mixed, rules)
-    if rows is None:
-        return None
+    if isinstance(rows, str):
+        return rows
     attempt, observation = attempt_of(planned.asset, stamp), None
     if rules is not None and not replaced.mixed:  # copied rows are not to be judged
         observation = plan_observation(rows, rules, keys_of(computation.order, rules, rows.schema))
     files = write_staged(computation, planned, rows, attempt, fields=fields, table=table, observation=observation)
-    staged = DriverStaging(computation, planned, table, files, fields, replaced, attempt)
+    staged = DriverStaging(computation, planned, table, files, fields, replaced, attempt, found.since)
     if rules is None:
         return _find_unchanged(staged)
     if observation is not None and files:
@@ -145,15 +138,17 @@ def stage_rows(
 
 def _stage_merge(
     computation: SparkComputation, planned: PlannedWrite, merge: KeyMerge, table: DeltaTable, *, stamp: CommitStamp
-) -> DriverStaging | None:
-    """Stages the files that a merge rewrites; None where Spark has to merge."""
+) -> DriverStaging | str:
+    """Stages the files that a merge rewrites, or says why Spark has to merge."""
     computation.inlets.check_files()  # the rows to merge have been read by now
     try:
         found = plan_file_merge(planned, merge, table)
     except Exception as error:
         raise planned.explain_error(error) from error
-    if found is None or not keeps_paths(file.path for file in found.replaced):
-        return None
+    if isinstance(found, str):
+        return found
+    if not keeps_paths(file.path for file in found.replaced):
+        return SPELLED
     fields, attempt = table_fields(planned, table), attempt_of(planned.asset, stamp)
     files: Sequence[StagedFile] = ()
     if found.rows is not None:
@@ -191,7 +186,7 @@ def own_rows(staged: DriverStaging) -> DataFrame:
     return staging_layout.drop_copied(rows, kinds)
 
 
-def select_published(staged: DriverStaging, withheld: PartitionSet) -> DriverStaging:
+def select_published(staged: DriverStaging, withheld: PartitionSet, *, stamp: CommitStamp) -> DriverStaging:
     """The staging with the files to commit: without rows that rules took away, and without withheld partitions.
 
     Old rows of withheld partitions stay in the table. Files that mix withheld partitions with others are written once
@@ -207,13 +202,20 @@ def select_published(staged: DriverStaging, withheld: PartitionSet) -> DriverSta
     order = staged.computation.order.restrict_to(staged.computation.order.partitions - withheld)
     computation = replace(staged.computation, order=order)
     planned = replace(staged.planned_write, partitions=guard_for(order, staged.planned_write.schema))
-    replaced = find_replaced(order, planned, staged.table)
+    found = prepare_replaced(computation, planned, staged.table, stamp=stamp)
+    if isinstance(found, str):
+        raise _make_withholding_error(planned.asset)
     own_files = [file for file in remaining if not staging_layout.is_copied(file)]
     split = split_staged(staged.fields, own_files, withheld, partitioning=planned.asset.partitioning)
     published = replace(
-        staged.with_files(split.outside), computation=computation, planned_write=planned, replaced=replaced
+        staged.with_files(split.outside),
+        computation=computation,
+        planned_write=planned,
+        table=found.table,
+        replaced=found.files,
+        since=found.since if staged.since is None else staged.since,
     )
-    if not split.mixed and not replaced.mixed:
+    if not split.mixed and not found.files.mixed:
         return _find_unchanged(published)
     rewritten = _write_again(staged, published, split.mixed)
     return replace(published, files=[*split.outside, *rewritten])
@@ -225,16 +227,22 @@ def _write_again(staged: DriverStaging, published: DriverStaging, mixed: Sequenc
     Raises:
         RunError: They cannot be read.
     """
-    planned, table, copied, rows = published.planned_write, staged.table, published.replaced.mixed, None
+    planned, table, copied = published.planned_write, published.table, published.replaced.mixed
+    own_rows = _read_again(staged, mixed)
     if planned.partitions is not None:
-        rows = _read_again(staged, mixed).filter(planned.partitions.predicate)
-    if rows is not None and copied and table is not None:
-        rows = staging_layout.add_copied(rows, planned, table, files=copied, most=len(copied))
-    if rows is None:
-        raise RunError(f"{planned.asset.name}: rows of withheld partitions share files that cannot be read")
+        own_rows = own_rows.filter(planned.partitions.predicate)
+    rows: DataFrame | str = own_rows
+    if copied and table is not None:
+        rows = staging_layout.add_copied(own_rows, planned, table, files=copied, most=len(copied))
+    if isinstance(rows, str):
+        raise _make_withholding_error(planned.asset)
     return write_staged(
         published.computation, planned, rows, staged.attempt, fields=staged.fields, table=table, part=_SECOND_PART
     )
+
+
+def _make_withholding_error(asset: AssetSpec) -> RunError:
+    return RunError(f"{asset.name}: rows of withheld partitions share files that cannot be read")
 
 
 def _read_again(staged: DriverStaging, files: Sequence[StagedFile]) -> DataFrame:
@@ -276,63 +284,6 @@ def discard_attempt(asset: AssetSpec, stamp: CommitStamp) -> None:
     discard(path_of(asset), attempt_of(asset, stamp))
 
 
-def attempt_of(asset: AssetSpec, stamp: CommitStamp) -> StagingAttempt:
-    """The attempt that stages the files of a write with that stamp."""
-    return StagingAttempt(stamp.run, stamp.token, stamp.attempt, asset.publishes)
-
-
-def write_staged(
-    computation: SparkComputation,
-    planned: PlannedWrite,
-    rows: DataFrame,
-    attempt: StagingAttempt,
-    *,
-    fields: Sequence[Mapping[str, Any]],
-    table: DeltaTable | None,
-    part: str = "",
-    observation: RuleObservation | None = None,
-) -> Sequence[StagedFile]:
-    """Writes the rows into the attempt's folder and returns the files; after a failure nothing is left behind.
-
-    Args:
-        computation: The computation of the rows.
-        planned: Their planned write.
-        rows: The rows, with the columns that separate some of them into other folders.
-        attempt: The attempt that stages them.
-        fields: The columns of the table.
-        table: The table to land in; None for a new one.
-        part: A folder within the attempt's, for rows that are staged a second time.
-        observation: Measures rules meanwhile.
-    """
-    path, layout = path_of(planned.asset), layout_of(planned.asset, planned.schema, planned.table)
-    folder = f"{attempt.folder}/{part}" if part else attempt.folder
-    properties = {} if table is None else table.metadata().configuration
-    try:
-        folders = [*staging_layout.separating_columns(rows), *layout]
-        _write_parquet(planned, rows, f"{path}/{folder}", folders, observation)
-        computation.inlets.check_files()
-        files = list_staged_files(path, attempt, schema={"fields": fields}, layout=layout, properties=properties)
-    except BaseException as error:
-        if error_condition(error) != "PATH_ALREADY_EXISTS":  # some of what is there may be in the table
-            discard(path, attempt)
-        if isinstance(error, OSError):
-            failure = RunError(f"{planned.asset.name}: the files that Spark wrote cannot be read: {error}")
-            failure.retryable = True
-            raise failure from error
-        raise
-    return [file for file in files if file.path.startswith(f"{folder}/")]
-
-
-def find_replaced(order: RunOrder, planned: PlannedWrite, table: DeltaTable | None) -> FileSplit:
-    """The table's files that the commit removes: inside with replaced rows only, mixed with other rows, too."""
-    if table is None or planned.landing.replaces == "nothing" or order.keeps_newest_iteration:
-        return FileSplit()
-    parts = EVERYTHING if planned.landing.replaces == "all" else order.partitions
-    partitioning = planned.asset.partitioning
-    split = split_files(table, parts, partitioning=partitioning)
-    return examine_mixed_files(path_of(planned.asset), table, split, parts, partitioning=partitioning)
-
-
 def table_fields(planned: PlannedWrite, table: DeltaTable | None) -> list[dict[str, Any]]:
     """The columns of the table after the commit, as Delta's JSON: the present ones, then new ones of the rows."""
     row_fields = with_comments(nullable_fields(planned.landing.rows.schema), planned.asset)
@@ -359,48 +310,19 @@ def rows_to_stage(
     table: DeltaTable | None,
     mixed: Sequence[LiveFile] = (),
     rules: RowRules | None = None,
-) -> DataFrame | None:
+) -> DataFrame | str:
     """The rows in the table's columns, order and spelling, with copies of the other rows in ``mixed`` files.
 
-    None, so that Spark has to commit, if only Delta can read these files, or if the table has a column named like one
-    that separates rows.
+    Or why Spark has to commit: only Delta can read these files, or the table has a column named like one that separates
+    rows.
     """
     spelling = {name.lower(): sqltext.name(name) for name in planned.landing.rows.columns}
     rows = planned.landing.rows.selectExpr(
         *(f"{spelling[each['name'].lower()]} AS {sqltext.name(each['name'])}" for each in fields)
     )
     marked = staging_layout.flag_taken_rows(rows, rules)
-    if marked is None or table is None or not mixed:
+    if marked is None:
+        return staging_layout.RESERVED
+    if table is None or not mixed:
         return marked
     return staging_layout.add_copied(marked, planned, table, files=mixed)
-
-
-def _arrange_by_folder(rows: DataFrame, layout: Sequence[str]) -> DataFrame:
-    """The rows, so distributed that few tasks write into each folder."""
-    from pyspark.sql import functions as sql
-
-    # Delta reads this text as NULL: one task has to write both, or two files would have one name
-    texts = [name for name in layout if rows.schema[name].dataType.simpleString() == "string"]
-    null = sqltext.text(NULL_FOLDER)
-    if texts:  # Spark Connect refuses to add no columns
-        rows = rows.withColumns({name: sql.expr(f"nullif({sqltext.name(name)}, {null})") for name in texts})
-    if capabilities_of(rows.sparkSession).rebalances:
-        return rebalance(rows, layout)
-    return rows.repartition(*map(sqltext.name, layout))
-
-
-def _write_parquet(
-    planned: PlannedWrite, rows: DataFrame, folder: str, layout: Sequence[str], observation: RuleObservation | None
-) -> None:
-    """Writes the rows; those of one folder of the table go into as few files as their size allows."""
-    if layout:
-        rows = _arrange_by_folder(rows, layout)
-    if observation is not None:
-        rows = observation.attach(rows)
-    options = {**KEEPS_BOUNDS, **scratch.staging_options(rows.sparkSession, folder)}
-    writer = rows.write.format("parquet").mode("error").options(**options)
-    try:
-        (writer.partitionBy(*layout) if layout else writer).save(folder)
-    except Exception as error:
-        explained = observation.explain_error(error) if observation is not None else None
-        raise explained or planned.explain_error(error) from error

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from sparkassets.delta.features import keeps_feed
+from sparkassets.delta.features import FEED_MERGE_REASON, keeps_feed
 from sparkassets.delta.file_split import TableFiles
 from sparkassets.delta.key_ranges import find_files_in_ranges
 from sparkassets.delta.live_files import LiveFile
 from sparkassets.delta.staging import StagedFile
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
-from sparkassets.spark.delta_files import find_read_files, name_files, read_files
+from sparkassets.spark.delta_files import UNREADABLE, find_read_files, name_files, read_files
 from sparkassets.spark.schemas import type_sql
 from sparkassets.spark.table_locations import path_of
 from sparkassets.spark.upserts.key_merge import KeyMerge
@@ -70,8 +70,8 @@ class FileMerge:
         }
 
 
-def plan_file_merge(work: PlannedWrite, merge: KeyMerge, table: DeltaTable) -> FileMerge | None:
-    """Plans the merge of staged rows into the table's loaded version; None where Spark's `MERGE` has to, or is quicker.
+def plan_file_merge(work: PlannedWrite, merge: KeyMerge, table: DeltaTable) -> FileMerge | str:
+    """Plans the merge of staged rows into the table's loaded version, or says why Spark's `MERGE` has to or is quicker.
 
     Args:
         work: The planned write.
@@ -81,15 +81,17 @@ def plan_file_merge(work: PlannedWrite, merge: KeyMerge, table: DeltaTable) -> F
     Raises:
         Exception: Whatever Spark says of the job that searches the keys.
     """
-    if merge.staged.size > _MOST_BYTES or keeps_feed(table.metadata().configuration):
-        return None
+    if keeps_feed(table.metadata().configuration):
+        return FEED_MERGE_REASON
+    if merge.staged.size > _MOST_BYTES:
+        return f"the run merges more than {_MOST_BYTES // 2**20} MB"
     if not merge.staged.count:
         return FileMerge(None, (), 0, 0)
     files = find_files_in_ranges(TableFiles.load_files(table), merge.staged.ranges)
     session, path = work.landing.rows.sparkSession, path_of(work.asset)
     there = read_files(session, table, files, path=path, most=_MOST_FILES)
     if there is None or any(file.rows is None for file in files):
-        return None
+        return UNREADABLE
     if not files:
         return _make_merge(work, _read_new(merge, merge.read_staged(session), None, there.schema.fields), ())
     return _plan_replacement(work, merge, table, files, there)
@@ -97,13 +99,13 @@ def plan_file_merge(work: PlannedWrite, merge: KeyMerge, table: DeltaTable) -> F
 
 def _plan_replacement(
     work: PlannedWrite, merge: KeyMerge, table: DeltaTable, files: Sequence[LiveFile], there: DataFrame
-) -> FileMerge | None:
+) -> FileMerge | str:
     """Plans the merge into a table of which ``files``, whose rows are ``there``, may have some of the staged keys."""
     session, path = work.landing.rows.sparkSession, path_of(work.asset)
     staged, fields = merge.read_staged(session), there.schema.fields
     named = name_files(session, table, there, files, path=path, column=_FILE)
     if named is None:
-        return None
+        return UNREADABLE
     found = _find_matches(merge, staged, named, files, schema=work.landing.rows.schema)
     replaced = [match for match in found if match.updated or match.deleted]
     matching, changed = (
@@ -111,7 +113,7 @@ def _plan_replacement(
         for few in ([match.file for match in found], [match.file for match in replaced])
     )
     if matching is None or changed is None:
-        return None
+        return UNREADABLE
     rows = _read_new(merge, staged, matching if found else None, fields)
     if replaced:
         rows = _read_merged(merge, staged, changed, fields).unionByName(rows)

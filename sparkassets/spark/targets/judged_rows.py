@@ -222,7 +222,7 @@ def keep_quarantined(
     Raises:
         RunError: They cannot be stored; then the table's own commit must not follow.
     """
-    require_commits(rows.sparkSession, order.asset.name)
+    require_commits(rows.sparkSession, order.asset.name, "rules put rows into quarantine")
     numbers = {
         n: rule.name for n, rule in enumerate(row_removing_rules(rules.rules), 1) if rule.severity == "quarantine"
     }

@@ -12,7 +12,6 @@ from sparkassets.delta.commit import CommitConflictError, CommitRequest
 from sparkassets.delta.features import spark_properties
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitStamp, FenceConflictError
-from sparkassets.spark.capabilities import require_commits
 from sparkassets.spark.commit_history import changes_rows, commits_since
 from sparkassets.spark.commit_stamps import format_stamp, stamp_commits
 from sparkassets.spark.failures import error_condition, is_conflict, is_refused_by_parquet, run_error
@@ -51,7 +50,6 @@ def write(planned: PlannedWrite, *, stamp: CommitStamp) -> None:
         RunError: Rows outside the partitions (with examples), or whatever Spark says; nothing was published then.
     """
     landing, session = planned.landing, planned.landing.rows.sparkSession
-    require_commits(session, planned.asset.name)
     layout = layout_of(planned.asset, planned.schema, planned.table)
     try:
         run_alterations(session, landing.statements_before, stamp)
@@ -85,7 +83,6 @@ def merge(planned: PlannedWrite, *, stamp: CommitStamp) -> None:
         RunError: Whatever Spark says; nothing was published then.
     """
     landing, session = planned.landing, planned.landing.rows.sparkSession
-    require_commits(session, planned.asset.name)
     if landing.merge is None or planned.table is None:
         raise TypeError(f"{planned.asset.name} has nothing to merge, or nothing to merge it into")
     try:
@@ -105,7 +102,6 @@ def fence(
     Raises:
         FenceConflictError: Somebody committed meanwhile.
     """
-    require_commits(session, asset.name)
     location, layout = location_of(asset), layout_of(asset, schema, table)
     properties = spark_properties(asset) if table is None else {}
     exists, creates = table is not None, table is None and location.table

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sparkassets.delta.live_files import LiveFile
 from sparkassets.delta.staging import StagedFile, discard_folders, move_files
 from sparkassets.spark import sqltext
-from sparkassets.spark.delta_files import can_read_files, read_files
+from sparkassets.spark.delta_files import UNREADABLE, can_read_files, read_files
 from sparkassets.spark.table_locations import path_of
 from sparkassets.spark.validation.row_rules import STAYS, TAKEN, RowRules
 from sparkassets.spark.writes import PlannedWrite
@@ -22,12 +22,16 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyspark.sql import Column, DataFrame
 
+    from sparkassets.spark.partition_guard import PartitionGuard
+
 MARK = "sparkassets_copied"
 """The column that separates copied rows from the run's own, in folders and files of their own."""
 _IS_COPIED_VALUE = "true"
 _IS_OWN_VALUE = "false"
 OWN, COPIED = (f"{MARK}={value}" for value in (_IS_OWN_VALUE, _IS_COPIED_VALUE))
 """The folders of the run's own rows and of copied rows, as Spark names them."""
+RESERVED = "it has a column with the name of one that separates rows"
+"""Why Spark has to commit to a table with such a column, as the end of a sentence."""
 IS_OWN = f"{MARK} = '{_IS_OWN_VALUE}'"
 """Whether a row is the run's own, as SQL."""
 
@@ -39,21 +43,31 @@ def can_copy(planned: PlannedWrite, table: DeltaTable) -> bool:
 
 def add_copied(
     rows: DataFrame, planned: PlannedWrite, table: DeltaTable, *, files: Sequence[LiveFile], most: int | None = None
-) -> DataFrame | None:
+) -> DataFrame | str:
     """The run's rows and those of ``files`` outside its partitions, distinguished by the column `MARK`.
 
-    None where only Delta can read the files, as of `read_files`, or the table has such a column.
+    Or why Spark has to commit: only Delta can read the files, as of `read_files`, or the table has such a column.
     """
     from pyspark.sql import functions as sql
 
     if planned.partitions is None or _has_copied_column(rows):
-        return None
+        return RESERVED
     file_rows = read_files(rows.sparkSession, table, files, path=path_of(planned.asset), most=most)
     if file_rows is None:
-        return None
+        return UNREADABLE
     copied = planned.partitions.find_outside_rows(file_rows).select("*", _copied_column(copied=True))
     own_rows = rows.select("*", _copied_column(copied=False))
     return own_rows.unionByName(copied.withColumn(TAKEN, sql.lit(STAYS)) if TAKEN in rows.columns else copied)
+
+
+def mark_outside(rows: DataFrame, partitions: PartitionGuard) -> DataFrame | None:
+    """The rows of files, those outside the partitions marked as copied; None where they have such a column."""
+    from pyspark.sql import functions as sql
+
+    if _has_copied_column(rows):
+        return None
+    outside = f"CASE WHEN {partitions.predicate} THEN '{_IS_OWN_VALUE}' ELSE '{_IS_COPIED_VALUE}' END"
+    return rows.withColumn(MARK, sql.expr(outside))
 
 
 def count_copied(files: Sequence[StagedFile]) -> int:

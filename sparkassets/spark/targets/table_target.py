@@ -14,7 +14,16 @@ from sparkassets.core.validations import RunJudgement
 from sparkassets.delta.commit import CommitConflictError, is_committed
 from sparkassets.delta.features import spark_commit_reason, spark_creation_reason
 from sparkassets.delta.staging import StagingAttempt, discard_all, discard_iterations, iteration_rows
-from sparkassets.ports import CommitStamp, DataCommit, Enlist, RunComputation, RunOrder, TargetMissingError
+from sparkassets.ports import (
+    CommitStamp,
+    DataCommit,
+    Enlist,
+    FenceConflictError,
+    RunComputation,
+    RunOrder,
+    TargetMissingError,
+)
+from sparkassets.spark.capabilities import require_commits
 from sparkassets.spark.column_comments import has_comments, update_comments
 from sparkassets.spark.computation import OutletComputations, SparkComputation, computation_for, hold_rows
 from sparkassets.spark.iterations import RestoreComputation, unpublished_schema
@@ -88,12 +97,18 @@ class TableTarget(OpenedTarget):
             table = self._find_table(session) if delta is None else PathTable(path_of(asset), delta)
             described = None if table is None else table.describe()
             schema = self._new_schema(session, computation) if described is None else supplied_columns(described.schema)
-            by_driver = described is None and spark_creation_reason(asset) is None
-            if by_driver and driver_commit.session_creation_reason(session, schema) is None:
-                driver_commit.make_table(asset, schema, stamp=stamp)
+            if described is None:
+                reason = spark_creation_reason(asset) or driver_commit.session_creation_reason(session, schema)
             else:
+                reason = spark_commit_reason(asset, delta)
+            if reason is not None:
+                require_commits(session, asset.name, reason)
                 self._enlist()
                 spark_commit.fence(session, asset, schema, table=described, stamp=stamp)
+            elif described is None:
+                driver_commit.make_table(asset, schema, stamp=stamp)
+            else:
+                raise FenceConflictError(f"{asset.name}: another writer created the table")
 
     def prepare(self, computation: RunComputation, *, stamp: CommitStamp) -> RunJudgement | None:
         """Prepares the commit; returns the judgement of the rows, or None if no rules have to judge them.
@@ -198,9 +213,10 @@ class TableTarget(OpenedTarget):
         """The planned write, its stamp with measures, and the staged rows; None in place of these if Spark commits."""
         plan, planned = self._resources.enter_context(self._plan_write(session, computation, table, stamp))
         delta = _delta_table(table)
-        if not self._can_driver_commit(plan, delta) or not can_withhold(plan, delta):
+        if self._find_spark_reason(plan, delta) is not None or not can_withhold(plan, delta):
             return plan, planned, None
-        return plan, planned, stage_rows(computation, plan, delta, stamp=planned, rules=rules)
+        staged = stage_rows(computation, plan, delta, stamp=planned, rules=rules)
+        return plan, planned, staged if isinstance(staged, DriverStaging) else None
 
     def write(self, computation: RunComputation, *, stamp: CommitStamp) -> None:
         """Computes the rows and commits them once, with the stamp.
@@ -262,6 +278,7 @@ class TableTarget(OpenedTarget):
         Raises:
             CommitConflictError: Another writer created it first.
         """
+        require_commits(session, self._asset.name, "it is in a catalog")
         self._enlist()
         fence = replace(stamp, kind="fence", version=stamp.version - 1, measures={})
         spark_commit.fence(session, self._asset, schema, table=None, stamp=fence)
@@ -310,14 +327,18 @@ class TableTarget(OpenedTarget):
         """Commits the planned write and returns True; False, with nothing written, where Spark has to commit.
 
         Raises:
-            RunError: As of `driver_commit.write`.
+            RunError: As of `driver_commit.write`, or the session cannot commit, either.
         """
         delta = _delta_table(table)
-        return self._can_driver_commit(plan, delta) and driver_commit.write(computation, plan, delta, stamp=stamp)
+        reason = self._find_spark_reason(plan, delta) or driver_commit.write(computation, plan, delta, stamp=stamp)
+        if reason is not None:
+            require_commits(plan.landing.rows.sparkSession, self._asset.name, reason)
+        return reason is None
 
-    def _can_driver_commit(self, plan: PlannedWrite, table: DeltaTable | None) -> bool:
+    def _find_spark_reason(self, plan: PlannedWrite, table: DeltaTable | None) -> str | None:
+        """Why Spark has to commit, as the end of a sentence, as far as that is known before anything is staged."""
         reason = spark_creation_reason(self._asset) if table is None else spark_commit_reason(self._asset, table)
-        return reason is None and driver_commit.spark_write_reason(plan, table) is None
+        return reason or driver_commit.spark_write_reason(plan, table)
 
     def _release(self) -> None:
         """Drops the prepared commit, and releases what it held, such as cached and staged rows."""
@@ -349,10 +370,12 @@ class TableTarget(OpenedTarget):
         rows, table = iteration_rows(path, order.restores), open_table(path)
         if rows is None or table is None or is_committed(table, app=stamp.app_id, version=stamp.version):
             return  # `find_commits` says whether it is in
-        if spark_commit_reason(asset, table) is None and driver_commit.commit_restored(order, rows, table, stamp=stamp):
+        reason = spark_commit_reason(asset, table)
+        if reason is None and driver_commit.commit_restored(order, rows, table, stamp=stamp):
             return
         with self._workplace.work(order) as (session, work):
             work.check(order.run)
+            require_commits(session, asset.name, reason or "files of the iteration do not fit it")
             self._enlist()
             folder = f"{path}/{iteration_folder(order.restores, ROWS)}"
             frame = session.read.format("delta").load(folder)
@@ -377,7 +400,7 @@ class TableTarget(OpenedTarget):
 
 def _publish(staged: DriverStaging, planned: CommitStamp, stamp: CommitStamp) -> None:
     """Commits the staged rows without withheld partitions; the stamp gets the measures of the planned write."""
-    published = select_published(staged, stamp.withheld)
+    published = select_published(staged, stamp.withheld, stamp=planned)
     driver_commit.commit_staged(published, stamp=_with_measures(stamp, planned))
 
 

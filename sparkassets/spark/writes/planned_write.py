@@ -249,7 +249,7 @@ def _runs_write_single_segments(asset: AssetSpec) -> bool:
     """Whether each segment should have its own folder, because runs write it without the other segments of its time.
 
     Otherwise folders would only split the one file that a run writes for a day into many. Iterations and change feeds
-    need the folders, too: there a run must not copy rows of other segments.
+    get the folders, too: there a run must not copy rows of other segments, and would have to separate their files.
     """
     if asset.partitioning.time is None or isinstance(asset.strategy, EveryInstance):
         return True
