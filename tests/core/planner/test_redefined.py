@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 from sparkassets.core.definitions import AssetDefinition
+from sparkassets.core.instants import Duration
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.marks import MarkEntry
-from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.partitions import EVERYTHING, WindowMapping
 from sparkassets.core.planner.batch.backfill import backfillable_partitions, plan_backfill
 from sparkassets.core.planner.explain.explanation import explain_asset
 from sparkassets.core.planner.explain.status import asset_status
 from sparkassets.core.query_text import normal_form
-from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh, LatestOnly
 from sparkassets.core.writes import AppendWrite, ReplaceWrite, UpsertWrite
 from tests.builders import Story, asset, project, source
@@ -285,3 +286,18 @@ class TestWhatIsKept:
         story.becomes(NEW)
         ((said, _),) = story.noted()
         assert partitions.partition("..")[2] not in said
+
+
+def test_a_partition_whose_new_window_has_no_input_is_not_stale():
+    def reading(first: str, last: str) -> AssetSpec:
+        window = WindowMapping(Duration.parse(first), Duration.parse(last))
+        made = AssetDefinition(f"{first}..{last}")
+        return asset("a", InletSpec("s", "", window), definition=made, on_code_change="backfill")
+
+    story = Story(project(source("s"), reading("0d", "1d")))
+    story.observed("s", "2025-01-05..2025-01-15")
+    story.run_all()
+    story.change(source("s"), reading("-1d", "-1d"))
+    assert [story.keys("a", run.partitions) for run in story.run_all()] == [["2025-01-06..2025-01-16"]]
+    status = asset_status(story.context(), story.project.assets["a"])
+    assert (status.covered, status.stale) == (("2025-01-05..2025-01-16",), 0)
