@@ -9,6 +9,7 @@ from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.entries import ClaimEntry
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.planner.explain.status import asset_status
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.runs import BranchPromotion
 from tests.builders import Story, asset, days, project, source
@@ -41,6 +42,16 @@ def test_what_a_run_took_over_is_known_until_another_computes_it():
     assert taken(story) == (PromotedPartitions("b1", 7, days("2025-01-01..2025-01-03")),)
     story.succeed("a", claim)
     assert taken(story) == (PromotedPartitions("b1", 7, days("2025-01-01") | days("2025-01-03")),)
+
+
+def test_a_promotion_that_fails_leaves_the_asset_as_it_was():
+    story = Story(project(source("s"), asset("a", "s")))
+    story.observed("s", "2025-01-01")
+    (run,) = story.plan().runs
+    story.fail("a", story.claim(promoted(run)))
+    assert story.state.assets["a"].failed == ()
+    assert asset_status(story.context(), story.project.assets["a"]).error is None
+    assert story.due() == {"a": ["2025-01-01"]}
 
 
 def test_the_newest_promotion_of_a_partition_counts():

@@ -143,8 +143,12 @@ def _chain_with_question(asset: AssetState, entry: FailureEntry, claim: ClaimSta
 
 
 def _is_inconclusive(entry: FailureEntry, claim: ClaimEntry | None) -> bool:
-    """Whether a failure says nothing about its partitions: they were not tried, or the run was a rollback."""
-    return entry.cause in NOT_TRIED or (claim is not None and bool(claim.request.restores))
+    """Whether a failure says nothing about computing its partitions.
+
+    They were not tried, or the run was to take over rows: of an older iteration or of a branch.
+    """
+    takes_over = claim is not None and (claim.request.restores or claim.request.promotes is not None)
+    return entry.cause in NOT_TRIED or bool(takes_over)
 
 
 def fold_success(work: FoldWorkspace, entry: SuccessEntry, numbered: NumberedEntry) -> None:
