@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sparkassets.frozen import frozen
@@ -50,7 +50,7 @@ class Adapters:
         explain_failure: Returns why a run failed and writes the whole traceback to a file; never raises.
         make_volume_estimator: Makes the estimator of how much a run reads.
         make_change_feeds: Makes the check whether a table's changes can still be read.
-        read_columns: Returns the present columns of an asset's table; None if they are not known.
+        read_columns: Returns the present columns of an asset's table with their types; None if they are not known.
         render_code: Returns the code of a run as text for each table that it writes, and notes on what that leaves out.
         sample_table: Returns at most so many rows of an asset's table as it is now, of these partitions.
         sample_computation: Returns at most so many rows of what an engine described, computing them.
@@ -78,7 +78,7 @@ class Adapters:
     explain_failure: Callable[[str, BaseException], FailureExplanation]
     make_volume_estimator: Callable[[], VolumeEstimator]
     make_change_feeds: Callable[[], ChangeFeeds]
-    read_columns: Callable[[AssetSpec], Sequence[str] | None]
+    read_columns: Callable[[AssetSpec], Mapping[str, str] | None]
     render_code: Callable[[RunOrder], tuple[tuple[RenderedCode, ...], tuple[str, ...]]]
     sample_table: Callable[[AssetSpec, PartitionSet, int], RowSample]
     sample_computation: Callable[[RunComputation, int], RowSample]

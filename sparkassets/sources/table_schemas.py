@@ -44,12 +44,12 @@ class TableSchemas:
         return columns
 
 
-def newest_columns(path: str) -> list[str] | None:
-    """The columns of a table as it is now, in order; None where none can be read."""
+def newest_columns(path: str) -> dict[str, str] | None:
+    """The columns of a table as it is now, in order, with Spark's names of their types; None where none can be read."""
     from deltalake.exceptions import DeltaError
 
     try:
-        return [field.name for field in load_table(path).schema().fields]
+        return parse_columns(load_table(path).schema().to_json())
     except (DeltaError, OSError, ValueError):
         return None
 
@@ -101,7 +101,8 @@ def has_local_columns(asset: AssetSpec) -> bool:
 
 def read_table_columns(path: str) -> list[str] | None:
     """The columns of the table in a local folder, in order; None where none can be read."""
-    return None if "://" in path else newest_columns(path)
+    columns = None if "://" in path else newest_columns(path)
+    return None if columns is None else [*columns]
 
 
 def read_stored_columns(asset: AssetSpec) -> list[str] | None:

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sparkassets.core.spec.column_changes import describe_remedies, rebuild_command
+from sparkassets.core.spec.column_changes import ColumnChanges, rebuild_command, widens
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import RunError
-from sparkassets.ports import CommitStamp
+from sparkassets.ports import CommitStamp, RunOrder
 from sparkassets.spark import sqltext
 from sparkassets.spark.column_comments import COMMENT
 from sparkassets.spark.commit_stamps import stamp_commits
@@ -22,7 +22,7 @@ from sparkassets.spark.table_locations import location_of, table_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType, StructField, StructType
+    from pyspark.sql.types import StructField, StructType
 
     from sparkassets.spark.writes.landing import Columns
 
@@ -146,29 +146,33 @@ def _quote_path(column: str) -> str:
     return ".".join(map(sqltext.name, column.replace("`", "").split(".")))
 
 
-_INTEGERS = ("tinyint", "smallint", "int", "bigint")
-_WIDER_TYPES = {"float": ("double",), "date": ("timestamp_ntz",)}
-_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _WIDENING = "delta.enableTypeWidening"
 
 
-def refuse_misfit(asset: AssetSpec, schema: StructType, target: TableDescription) -> None:
+def refuse_misfit(order: RunOrder, schema: StructType, target: TableDescription) -> None:
     """Refuses columns that do not fit the target unless the asset's ``schema`` allows the change.
 
     Raises:
         RunError: With every difference, the key that would allow it, or the command.
     """
+    asset = order.asset
+    rebuild = rebuild_command(asset, branch=order.promotes.branch if order.promotes is not None else "")
+    _refuse_without_partitions(asset, target, rebuild)
     differences = find_differences(schema, target.schema)
-    _refuse_without_partitions(asset, target)
-    if not differences or _is_allowed(asset, differences):
+    changes = ColumnChanges(
+        tuple(field.name for field in differences.extra),
+        tuple(field.name for field in differences.missing),
+        tuple((want.name, *_type_names(want, have)) for have, want in differences.changed),
+    )
+    if changes.is_allowed(asset):
         return
     phrases = "; ".join(differences.phrases("the target"))
     raise RunError(
-        f"{asset.name}: the result does not match the target: {phrases}", hint=_find_remedy(asset, differences)
+        f"{asset.name}: the result does not match the target: {phrases}", hint=changes.describe_remedies(asset, rebuild)
     )
 
 
-def _refuse_without_partitions(asset: AssetSpec, target: TableDescription) -> None:
+def _refuse_without_partitions(asset: AssetSpec, target: TableDescription, rebuild: str) -> None:
     """Refuses a table without the columns of partitions: a partition's rows would be duplicated.
 
     Raises:
@@ -180,7 +184,7 @@ def _refuse_without_partitions(asset: AssetSpec, target: TableDescription) -> No
         shown = ", ".join(map(repr, missing))
         raise RunError(
             f"{asset.name}: the target has no column {shown}, so its rows cannot be assigned to partitions",
-            hint=rebuild_command(asset),
+            hint=rebuild,
         )
 
 
@@ -192,7 +196,7 @@ def evolve_rows(frame: DataFrame, asset: AssetSpec, target: TableDescription) ->
     if asset.schema == "strict" or not differences:
         return frame, "kept"
     cast_types = {
-        have.name: want.dataType for have, want in differences.changed if not _widens(want.dataType, have.dataType)
+        have.name: want.dataType for have, want in differences.changed if not widens(*_type_names(want, have))
     }
     columns = [
         sql.col(sqltext.name(name)).cast(cast_types[name]).alias(name)
@@ -206,7 +210,7 @@ def evolve_rows(frame: DataFrame, asset: AssetSpec, target: TableDescription) ->
 def widening_statements(asset: AssetSpec, schema: StructType, target: TableDescription) -> Sequence[str]:
     """Statements before the write without which Delta does not widen a column."""
     if target.allows_widening or not any(
-        _widens(want.dataType, have.dataType) for have, want in _find_type_changes(schema, target)
+        widens(*_type_names(want, have)) for have, want in _find_type_changes(schema, target)
     ):
         return ()
     return (f"ALTER TABLE {table_sql(location_of(asset))} SET TBLPROPERTIES ('{_WIDENING}' = 'true')",)
@@ -219,7 +223,7 @@ def alter_statements(asset: AssetSpec, schema: StructType, target: TableDescript
     widenings = [
         f"{alter} ALTER COLUMN {sqltext.name(want.name)} TYPE {have.dataType.simpleString()}"
         for have, want in differences.changed
-        if _widens(want.dataType, have.dataType)
+        if widens(*_type_names(want, have))
     ]
     additions = [f"{alter} ADD COLUMNS ({added})"] if added else []
     return (*widening_statements(asset, schema, target), *additions, *widenings)
@@ -229,36 +233,5 @@ def _find_type_changes(schema: StructType, target: TableDescription) -> Sequence
     return find_differences(schema, target.schema).changed
 
 
-def _is_allowed(asset: AssetSpec, differences: SchemaDifferences) -> bool:
-    match asset.schema:
-        case "add_columns":
-            return not differences.missing and not differences.changed
-        case "evolve":
-            return not differences.missing and all(
-                _can_convert(have.dataType, want.dataType) for have, want in differences.changed
-            )
-    return False
-
-
-def _find_remedy(asset: AssetSpec, differences: SchemaDifferences) -> str:
-    """The key that allows all of the changes, if there is one; else the command."""
-    if differences.missing or not all(_can_convert(have.dataType, want.dataType) for have, want in differences.changed):
-        return rebuild_command(asset)
-    key = "schema: evolve" if differences.changed else "schema: add_columns"
-    return describe_remedies(asset, key, rebuild_command(asset))
-
-
-def _can_convert(have: DataType, want: DataType) -> bool:
-    return _widens(want, have) or _widens(have, want)
-
-
-def _widens(old: DataType, new: DataType) -> bool:
-    """Whether Delta itself widens a column from one type to the other when rows are written."""
-    before, after = old.simpleString(), new.simpleString()
-    if before in _INTEGERS and after in _INTEGERS:
-        return _INTEGERS.index(before) < _INTEGERS.index(after)
-    first, second = _DECIMAL.fullmatch(before), _DECIMAL.fullmatch(after)
-    if first and second:
-        scale, precision = int(second[2]) - int(first[2]), int(second[1]) - int(first[1])
-        return scale >= 0 and precision >= scale and precision > 0
-    return after in _WIDER_TYPES.get(before, ())
+def _type_names(first: StructField, second: StructField) -> tuple[str, str]:
+    return first.dataType.simpleString(), second.dataType.simpleString()

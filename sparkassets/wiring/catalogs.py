@@ -142,8 +142,11 @@ def _has_session() -> bool:
     return active_session() is not None
 
 
-def read_columns(asset: AssetSpec) -> Sequence[str] | None:
-    """Column names of an asset's Delta table as it is now; None for other storage, or a table that cannot be read."""
+def read_columns(asset: AssetSpec) -> Mapping[str, str] | None:
+    """Columns of an asset's Delta table as it is now, with Spark's names of their types.
+
+    None for other storage, or a table that cannot be read.
+    """
     from sparkassets.sources.table_schemas import newest_columns
 
     is_table = asset.source is None or asset.source.kind == "delta"

@@ -269,10 +269,11 @@ def test_other_partitions_are_promoted_at_once():
     assert run.partition_keys == ("2026-09-03..2026-09-30",)
 
 
-COLUMNS = {"base": ["day", "n"], "branch": ["day", "n", "note"]}
+BASE = {"day": "date", "n": "decimal(20,2)"}
+COLUMNS = {"base": BASE, "branch": {**BASE, "note": "string"}}
 
 
-def reshaped(columns: dict[str, list[str]], **more: object) -> OpenProject:
+def reshaped(columns: dict[str, dict[str, str]], **more: object) -> OpenProject:
     """A project with a branch whose `a` has other columns than the base's."""
     memory = Memory()
 
@@ -281,7 +282,7 @@ def reshaped(columns: dict[str, list[str]], **more: object) -> OpenProject:
         made = memory.of(project(events, asset("a", "s", definition=AssetDefinition(f"a{code}"), **more), b))
         given = made._context.adapters
 
-        def stored(each: AssetSpec) -> list[str] | None:
+        def stored(each: AssetSpec) -> dict[str, str] | None:
             is_branch = each.storage is not None and "_branches" in each.storage.path
             return columns["branch" if is_branch else "base"] if each.name == "a" else None
 
@@ -327,6 +328,28 @@ def test_columns_that_a_run_may_add_are_promoted_like_any_others_but_none_is_dro
     )
     [run] = dev.branches.plan_promotion("dev", rebuild=True).runs
     assert run.request.rebuilds
+
+
+@pytest.mark.parametrize(
+    ("kind", "remedy"),
+    [("decimal(31,2)", "set `schema: evolve` in {} to allow the change; "), ("string", "")],
+    ids=["wider", "other"],
+)
+def test_a_type_that_no_run_may_change_is_promoted_by_a_rebuild_alone(kind, remedy):
+    dev = reshaped({"base": BASE, "branch": {"day": "date", "N": kind}})
+    (wait,) = (each for each in dev.branches.plan_promotion("dev").waiting if each.asset == "a")
+    assert wait.reason == (
+        f"the code returns column 'n' as {kind}, not decimal(20,2): {remedy.format(dev.spec.asset('a').location.file)}"
+        "`sparkassets promote dev --rebuild` promotes the whole table at once"
+    )
+    [run] = dev.branches.plan_promotion("dev", rebuild=True).runs
+    assert run.request.rebuilds
+
+
+def test_a_type_that_a_run_may_widen_is_promoted_like_any_other():
+    wider = {"base": BASE, "branch": {**BASE, "n": "decimal(31,2)"}}
+    [run] = reshaped(wider, schema="evolve").branches.plan_promotion("dev").runs
+    assert not run.request.rebuilds
 
 
 def test_a_table_without_partitions_is_replaced_columns_and_all():

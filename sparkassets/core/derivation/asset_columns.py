@@ -6,7 +6,7 @@ template whose shape depends on values that only a run knows (``{% if ds … %}`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -189,11 +189,11 @@ class _RelationPlaceholder:
 MOST_PARAMS: Final = 20
 """Sets of params by segment whose queries are compared: all must derive the same."""
 
-StoredColumns = Callable[[AssetSpec], Sequence[str] | None]
+StoredColumns = Callable[[AssetSpec], Collection[str] | None]
 """The columns of an asset's table as it is; None where they are not known."""
 
 
-def _no_stored_columns(asset: AssetSpec) -> Sequence[str] | None:
+def _no_stored_columns(asset: AssetSpec) -> Collection[str] | None:
     del asset
     return None
 

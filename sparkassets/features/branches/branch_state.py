@@ -277,8 +277,8 @@ class Branch:
         """Difference of the columns of an asset's table from base to branch; empty if either table's are not known."""
         assets = (self.base.project.assets[name], self.branch_project.spec.assets[name])
         stored = (self.adapters.read_columns(each) if each.storage is not None else None for each in assets)
-        before, after = (each or () for each in stored)
-        return ColumnChanges.from_columns(before, after) if before and after else ColumnChanges()
+        before, after = (each or {} for each in stored)
+        return ColumnChanges.from_types(before, after) if before and after else ColumnChanges()
 
     def _base_news(self, name: str, branch: State, base: State) -> Entry | None:
         """The entry for what the base has recorded of an asset and the branch has not seen; None without news."""

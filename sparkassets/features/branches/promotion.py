@@ -17,7 +17,7 @@ from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.run_slots import explain_obstacles
 from sparkassets.core.runs import BranchPromotion, InletPin, RunConsumption, RunRequest, TablePosition
 from sparkassets.core.spec.code_bodies import PythonBody
-from sparkassets.core.spec.column_changes import ColumnChanges
+from sparkassets.core.spec.column_changes import ColumnChanges, rebuild_command
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange, FullRefresh, LatestOnly, SegmentBatches
 from sparkassets.features.branches.branch_project import base_uri
@@ -111,7 +111,7 @@ def _waiting_column_changes(context: PlanningContext, asset: AssetSpec, offer: P
     """
     if not asset.partitioning.is_partitioned:
         return []  # a run of the base takes the place of the whole table
-    command = f"`sparkassets promote {offer.branch} --rebuild` promotes the whole table at once"
+    command = rebuild_command(asset, branch=offer.branch)
     changes = ((context.asset(name), offer.column_changes.get(name)) for name in asset.written_assets)
     return [
         Waiting(each.name, column_changes.describe_conflict(each, command), stuck=True)

@@ -31,7 +31,7 @@ class AppendMode(AllColumnsMode):
 
     def refuse_misfit(self, order: RunOrder, schema: StructType, table: TableDescription) -> None:
         """Refuses columns that the asset's ``schema`` does not allow to change."""
-        schema_changes.refuse_misfit(order.asset, schema, table)
+        schema_changes.refuse_misfit(order, schema, table)
 
     def plan_landing(
         self, order: RunOrder, frame: DataFrame, table: TableDescription, *, partitions: PartitionGuard | None
@@ -54,7 +54,7 @@ class ReplaceMode(AllColumnsMode):
         if order.rebuilds or order.partitions.is_everything:
             schema_changes.refuse_broken(order.asset.name, schema, table)
         else:
-            schema_changes.refuse_misfit(order.asset, schema, table)
+            schema_changes.refuse_misfit(order, schema, table)
 
     def plan_landing(
         self, order: RunOrder, frame: DataFrame, table: TableDescription, *, partitions: PartitionGuard | None

@@ -212,7 +212,7 @@ class UpsertMode:
         if order.rebuilds:
             schema_changes.refuse_broken(order.asset.name, schema, table)
         else:
-            schema_changes.refuse_misfit(order.asset, schema, table)
+            schema_changes.refuse_misfit(order, schema, table)
 
     def choose_rows(self, order: RunOrder, frame: DataFrame) -> ChosenRows:
         """The newest row of each key, deletions included.

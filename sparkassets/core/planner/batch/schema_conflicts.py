@@ -202,7 +202,7 @@ class _SchemaConflicts:
 
     def _stored_columns(self, asset: AssetSpec) -> Sequence[str]:
         """The columns of a table as it is; empty where they are not known."""
-        return (self.context.stored_columns(asset) if self.context.stored_columns is not None else None) or ()
+        return (*((self.context.stored_columns(asset) if self.context.stored_columns is not None else None) or ()),)
 
 
 def _declared_columns(source: AssetSpec) -> Sequence[str] | None:
