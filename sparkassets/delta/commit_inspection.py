@@ -13,6 +13,7 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionError, Par
 from sparkassets.core.runs import asset_app
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.log import LogCommit
+from sparkassets.delta.scratch_folders import REMEMBERED
 from sparkassets.errors import SourceError, UnknownRunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import RecordedTable, UnrecordedChain
@@ -59,6 +60,10 @@ class CommitInspector(ABC):
     @abstractmethod
     def read_mark(self, version: int) -> str | None:
         """The mark of the newest accounted version."""
+
+    @abstractmethod
+    def describe_lost_memory(self, version: int) -> str:
+        """What an upsert remembered in a version of its memory, where that is gone, as a phrase; else empty."""
 
     def judge_commits(self, commits: Sequence[LogCommit]) -> TableFinding | None:
         """The effect of the commits after the seen version, up to the first unrecorded run."""
@@ -132,6 +137,21 @@ class CommitInspector(ABC):
             version -= 1
         return {}
 
+    def find_remembered(self, version: int) -> int | None:
+        """The version of an upsert's memory that its newest run in a version of the table names; None without one.
+
+        Runs that a RESTORE undid do not count.
+        """
+        if self.asset.write is None or not self.asset.write.by_keys:
+            return None
+        while version >= 0 and (commit := self.find_commit(version)) is not None:
+            if self.is_own(commit) and (stamp := _read_run_metadata(commit)).get("kind") == "data":
+                named = stamp.get("measures", {}).get(REMEMBERED)
+                return int(named) if named is not None else None
+            restored_version = _parse_restored_version(commit) if commit.operation == "RESTORE" else None
+            version = version - 1 if restored_version is None else restored_version
+        return None
+
     @property
     def computed_partitions(self) -> PartitionSet:
         """All computed partitions; everything for an asset without partitions."""
@@ -151,6 +171,7 @@ class _CommitCollector:
     Attributes:
         version, table_id: After the last commit taken.
         lost: The lost partitions; everything where unknown.
+        lost_memory: Why no upsert can go on after the last RESTORE; empty where one can.
     """
 
     def __init__(self, inspector: CommitInspector, version: int, table_id: str) -> None:
@@ -159,6 +180,7 @@ class _CommitCollector:
         self.reason, self.lost = "", NOTHING
         self.watermarks: Mapping[str, str] | None = None
         self.commits: list[ForeignCommit] = []
+        self.lost_memory = ""
 
     def add_commit(self, commit: LogCommit) -> bool:
         """Takes the commit and returns True; False, without taking it, for an unrecorded run of the asset.
@@ -174,13 +196,14 @@ class _CommitCollector:
             inspector.check_claimed(commit)
             return False
         if commit.metadata is not None and commit.metadata["id"] != self.table_id:
-            self.table_id = commit.metadata["id"]
+            self.table_id, self.lost_memory = commit.metadata["id"], ""
             self._add_loss(
                 EVERYTHING,
                 "replaced",
                 f"its table {inspector.place_named} was replaced by another ({_describe_commit(commit)})",
             )
         elif is_own:
+            self.lost_memory = "" if inspector.is_unsettled_data(commit) else self.lost_memory
             self._settle_partitions(inspector.find_written_partitions(commit))
         elif inspector.is_ours(commit):
             pass
@@ -199,6 +222,8 @@ class _CommitCollector:
         """
         if self.version == self.inspector.known.accounted_version:
             return None
+        if self.lost_memory:
+            self._add_loss(EVERYTHING, "restored", self.lost_memory)
         has_losses = bool(self.lost)
         kind = self.kind if has_losses else "changed" if self.commits else "moved"
         return TableFinding(
@@ -210,6 +235,7 @@ class _CommitCollector:
             self.inspector.read_mark(self.version),
             self.watermarks,
             tuple(self.commits),
+            stuck=bool(self.lost_memory),
         )
 
     def _add_loss(self, lost: PartitionSet, kind: FindingKind, reason: str) -> None:
@@ -239,6 +265,9 @@ class _CommitCollector:
         inspector, restored_version = self.inspector, _parse_restored_version(commit)
         described = f"version {restored_version}" if restored_version is not None else "an earlier version"
         reason = f"{inspector.table_named} was restored to {described} ({_describe_commit(commit)})"
+        remembered = None if restored_version is None else inspector.find_remembered(restored_version)
+        lost_memory = "" if remembered is None else inspector.describe_lost_memory(remembered)
+        self.lost_memory = f"{reason}, and needs {lost_memory}" if lost_memory else ""
         undone_commits = None if restored_version is None else self._commits_between(restored_version, commit.version)
         if restored_version is None or undone_commits is None:
             self._add_loss(inspector.find_touched_partitions(commit), "restored", reason)

@@ -18,6 +18,7 @@ from sparkassets.core.runs import asset_app
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.commit_inspection import MOST_COMMITS_CHECKED, CommitInspector, check_unrecorded
 from sparkassets.delta.log import DeltaLog, LogCommit, parse_transactions
+from sparkassets.delta.scratch_folders import REMEMBERED, is_memory_gone, scratch_folder
 from sparkassets.delta.tables import find_table
 from sparkassets.digests import blake2b
 from sparkassets.errors import SessionNeededError, SourceError
@@ -265,6 +266,11 @@ class _PathCommitInspector(CommitInspector):
         """A digest that identifies the commit of a version; None where the log lacks it."""
         content = self.log.read_content(version)
         return None if content is None else _digest(content)
+
+    def describe_lost_memory(self, version: int) -> str:
+        """What an upsert remembered in a version of its memory, where that is gone, as a phrase; else empty."""
+        is_gone = is_memory_gone(self.path, version)
+        return f"version {version} of {scratch_folder(self.path)}/{REMEMBERED}, which is gone" if is_gone else ""
 
     def _find_writer(self, content: bytes) -> str | None:
         """The app id of the run whose recorded commit has this content; empty if the recorded commit was no run's.

@@ -410,6 +410,11 @@ class _CatalogCommitInspector(CommitInspector):
         except Exception:  # noqa: BLE001  a version is gone, or its columns tell nothing
             return None
 
+    def describe_lost_memory(self, version: int) -> str:
+        """Empty: what is remembered beside a table in a catalog is not looked at before a run."""
+        del version
+        return ""
+
     def read_mark(self, version: int) -> str | None:
         """The mark of a table in a catalog: always empty, its id suffices."""
         return _format_mark(version)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.table_names import quote_table_name
 from sparkassets.delta import staging
+from sparkassets.delta.scratch_folders import scratch_folder
 from sparkassets.delta.staging import StagingAttempt
 from sparkassets.digests import blake2b
 from sparkassets.errors import SourceError
@@ -130,8 +131,6 @@ def _is_s3a(session: SparkSession, scheme: str) -> bool:
     return bool(session._jsc.hadoopConfiguration().get(f"fs.{scheme}.impl") == _S3A_FILE_SYSTEM)  # noqa: SLF001  no other way
 
 
-_SCRATCH_FOLDER: Final = "_sparkassets"
-"""The folder beside a table's files; neither readers nor ``VACUUM`` look into it."""
 _COMPANION_INFIX: Final = "__sparkassets_"
 """What follows a table's name in the names of tables that belong to it."""
 _STAGED_INFIX: Final = f"{_COMPANION_INFIX}staged_"
@@ -146,11 +145,6 @@ def companion_location(location: StorageLocation, what: str) -> StorageLocation:
     if location.table:
         return location.with_suffix(f"{_COMPANION_INFIX}{what}")
     return StorageLocation(f"{scratch_folder(location.path)}/{what}", f"{scratch_folder(location.given)}/{what}")
-
-
-def scratch_folder(path: str) -> str:
-    """The hidden folder, within the table's, for rows that belong to runs."""
-    return f"{path}/{_SCRATCH_FOLDER}"
 
 
 @frozen

@@ -12,8 +12,11 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.journal.table_losses import build_target_entry
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet, SegmentPartition
 from sparkassets.core.spec.storage_location import StorageLocation
+from sparkassets.core.writes import UpsertWrite
 from sparkassets.errors import SourceError
 from sparkassets.ports import RecordedTable
 from sparkassets.sources import DeltaTargetObserver
@@ -32,7 +35,9 @@ class Table:
         self.known = None
         self.token = 0
 
-    def write(self, *dates, app=APP, mode="append", record=True, kind="data", partitions=None, watermarks=None):
+    def write(
+        self, *dates, app=APP, mode="append", record=True, kind="data", partitions=None, watermarks=None, **measures
+    ):
         """A run of the asset commits a row for each day."""
         self.token += 1
         told = {
@@ -40,7 +45,7 @@ class Table:
             "kind": kind,
             "epoch": self.token,
             "partitions": [*map(self.label, dates)] if partitions is None else partitions,
-            "measures": {"watermarks": watermarks or {}},
+            "measures": {"watermarks": watermarks or {}, **measures},
         }
         self.commit(
             *dates,
@@ -503,3 +508,24 @@ def test_what_a_restore_takes_of_runs_under_another_name_is_lost(table):
 def test_another_project_s_run_of_that_number_is_not_the_one_that_was_seen(table):
     table.known = replace(table.known, app_id="elsewhere/a")
     assert table.look().reason == f"the log of its table at {table.path} was rewritten"
+
+
+@pytest.mark.parametrize("is_vacuumed", [True, False], ids=["gone", "there"])
+def test_a_restore_to_what_needs_a_vacuumed_memory_waits_for_a_person(tmp_path, is_vacuumed):
+    table = Table(tmp_path / "a", by=None)
+    table.asset = replace(table.asset, write=UpsertWrite(("id",), newest_by=("_at",)))
+    memory = table.path / "_sparkassets/remembered"
+    for version in range(3):
+        write_deltalake(memory, pa.table({"key_id": [version]}), mode="overwrite")
+        table.write(1, remembered=version)
+    restore(table, 1)
+    table.commit(1)
+    restore(table, 3)  # which is version 1 again
+    if is_vacuumed:
+        DeltaTable(memory).vacuum(0, dry_run=False, enforce_retention_duration=False)
+    found = table.look()
+    entry = build_target_entry(table.asset, AssetState("a", None), found)
+    assert (found.kind, found.lost, entry.stuck) == ("restored", EVERYTHING, is_vacuumed)
+    if is_vacuumed:
+        restored = f"its table at {table.path} was restored to version 3 (RESTORE in version 5)"
+        assert found.reason == f"{restored}, and needs version 1 of {memory}, which is gone"

@@ -40,6 +40,7 @@ class TableFinding:
         mark: Text that identifies the commit of that version; None without one.
         watermarks: Watermarks of the newest run that is still in the table; None where these are unknown.
         commits: Commits of other writers that changed rows, ascending.
+        stuck: No run can go on from the table, so a person has to decide.
     """
 
     kind: FindingKind
@@ -50,6 +51,7 @@ class TableFinding:
     mark: str | None = None
     watermarks: Mapping[str, str] | None = None
     commits: tuple[ForeignCommit, ...] = ()
+    stuck: bool = False
 
     @property
     def is_loss(self) -> bool:

@@ -201,6 +201,8 @@ def _restart_watermarks(asset: AssetSpec, state: AssetState, finding: TableFindi
     No watermarks mean that everything is read again. An asset that appends goes on by itself only if no lost row can
     remain in the table, or the restored table says how far it was read.
     """
+    if finding.stuck:
+        return None
     if not finding.is_loss or not asset.appends:
         return {} if finding.lost.is_everything else state.watermarks
     if asset.partitioning.is_partitioned and _is_gone_for_certain(finding):

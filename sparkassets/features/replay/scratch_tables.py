@@ -14,6 +14,7 @@ from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.validations import RunJudgement
 from sparkassets.core.writes import ReplaceWrite
 from sparkassets.delta.log import DeltaLog
+from sparkassets.delta.scratch_folders import REMEMBERED
 from sparkassets.errors import InputError, RunError
 from sparkassets.features.replay.recorded_run import reads_own_table
 from sparkassets.frozen import frozen, replace
@@ -26,7 +27,7 @@ from sparkassets.spark.inlet_reader import ReadInlets
 from sparkassets.spark.open_tables import OpenedTable, PathTable, find_table, open_table
 from sparkassets.spark.predicates import partition_predicate
 from sparkassets.spark.table_locations import location_of, path_of
-from sparkassets.spark.upserts.upsert_memory import MEASURE, copy_memory
+from sparkassets.spark.upserts.upsert_memory import copy_memory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -137,7 +138,7 @@ def copy_earlier_rows(
             stamp=stamp,
             as_of=commit.at,
         )
-        stamp = stamp if remembered is None else replace(stamp, measures={MEASURE: remembered})
+        stamp = stamp if remembered is None else replace(stamp, measures={REMEMBERED: remembered})
     plain = replace(scratch.asset, write=ReplaceWrite(), rules=(), partitioning=UNPARTITIONED)
     copying = replace(scratch, asset=plain, partitions=EVERYTHING, rebuilds=True, outlets=())
     context = make_context(copying, watermark=None, project=project, folders={})

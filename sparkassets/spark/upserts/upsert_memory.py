@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sparkassets.core.instants import Duration
 from sparkassets.core.runs import asset_app
 from sparkassets.core.spec.storage_location import StorageLocation
+from sparkassets.delta.scratch_folders import REMEMBERED
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitStamp
@@ -32,10 +33,7 @@ if TYPE_CHECKING:
 
     from sparkassets.spark.open_tables import TableDescription
 
-MEASURE: Final = "remembered"
-"""The measure of a target's commit that names the valid version of the memory."""
 AT: Final = "at"
-_SUFFIX: Final = "remembered"
 _COMPACT_EVERY: Final = 16
 
 
@@ -66,7 +64,7 @@ class UpsertMemory:
         keep: Duration | None,
     ) -> UpsertMemory:
         """The memory as ``table``'s newest run left it; empty without such a run, or if all is rebuilt."""
-        memory_location = companion_location(location, _SUFFIX)
+        memory_location = companion_location(location, REMEMBERED)
         version = None if table is None else _find_named_version(session, location, memory_location, table.version, app)
         return cls(memory_location, version, rows, keep)
 
@@ -199,7 +197,7 @@ def copy_memory(
     Raises:
         RunError: It is unknown whether the commit is in; or with ``as_of``, what was remembered then.
     """
-    memory, own_memory = companion_location(source, _SUFFIX), companion_location(target, _SUFFIX)
+    memory, own_memory = companion_location(source, REMEMBERED), companion_location(target, REMEMBERED)
     named = _find_named_version(session, source, memory, version, app, strict=as_of is not None)
     if named is None:
         return None
@@ -288,7 +286,7 @@ def _find_named_version(
         version = commit["version"]
         stamp = read_stamp(commit)
         if stamp is not None and stamp["kind"] == "data" and asset_app(stamp["app"]) == asset_app(app):
-            named = stamp["measures"].get(MEASURE)
+            named = stamp["measures"].get(REMEMBERED)
             return None if named is None else int(named)
     if version == 0:
         return None

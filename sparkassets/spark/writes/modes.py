@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from sparkassets.core.runs import app_id
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.writes import AppendWrite, PublishWrite, RegisteredWrite, ReplaceWrite, UpsertWrite, WriteMode
+from sparkassets.delta.scratch_folders import REMEMBERED
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitStamp, RunOrder
 from sparkassets.spark import schema_changes
@@ -17,7 +18,7 @@ from sparkassets.spark.open_tables import TableDescription
 from sparkassets.spark.partition_guard import PartitionGuard
 from sparkassets.spark.table_locations import location_of
 from sparkassets.spark.upserts.staged_rows import KeptRows
-from sparkassets.spark.upserts.upsert_memory import MEASURE, copy_memory
+from sparkassets.spark.upserts.upsert_memory import copy_memory
 from sparkassets.spark.writes.landing import AllColumnsMode, LandingMode, ReadyRows, RowLanding
 from sparkassets.spark.writes.upsert import UpsertMode
 
@@ -111,7 +112,7 @@ class PromotedUpsertMode(ReplaceMode):
             app=branch_app,
             stamp=stamp,
         )
-        measures = stamp.measures if remembered is None else {**stamp.measures, MEASURE: remembered}
+        measures = stamp.measures if remembered is None else {**stamp.measures, REMEMBERED: remembered}
         yield ReadyRows(frame, replace(stamp, measures=measures))
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.writes import HistoryColumns, UpsertWrite, is_unstored_column
+from sparkassets.delta.scratch_folders import REMEMBERED
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitStamp, RunOrder
@@ -38,7 +39,7 @@ from sparkassets.spark.upserts.staged_rows import (
     stage_rows,
     stored_schema,
 )
-from sparkassets.spark.upserts.upsert_memory import MEASURE, UpsertMemory
+from sparkassets.spark.upserts.upsert_memory import UpsertMemory
 from sparkassets.spark.writes.landing import ChosenRows, ReadyRows, RowLanding
 
 if TYPE_CHECKING:
@@ -340,7 +341,7 @@ class _UpsertRun:
             version = self.memory.remember(self.session, staged.read_rows(self.session), stamp=self.stamp)
         if version is None:
             return self.stamp
-        return replace(self.stamp, measures={**self.stamp.measures, MEASURE: version})
+        return replace(self.stamp, measures={**self.stamp.measures, REMEMBERED: version})
 
     def compute_states(self, staged: StagedRows) -> DataFrame:
         """The rows of a history that must be written for the incoming keys, without those that are stored already."""

@@ -245,9 +245,8 @@ def find_pending(context: PlanningContext, asset: AssetSpec, state: AssetState) 
     if state.withheld:
         missing, possibly_stale = missing - withheld.resting, possibly_stale - withheld.resting
     stale = _stale_by_inlet(asset, state, possibly_stale)
-    outdated = outdated_partitions(asset, state) & possibly_stale
-    if outdated:  # a mapping that changed may leave none of their inputs, so that nothing can compute them again
-        outdated = outdated & all_wanted.partitions
+    # changed code may map partitions to inputs that never existed: nothing can compute these again
+    outdated = outdated_partitions(asset, state) & possibly_stale & all_wanted.partitions
     suspects = _find_suspects(context, asset, state)
     tried_suspects = tuple(each for each in suspects if each.is_tried(partitioning))
     untried = [each for each in suspects if not each.is_retried_whole and not each.is_tried(partitioning)]

@@ -34,10 +34,13 @@ def _explain_needs_person(asset: AssetSpec, state: AssetState) -> str | None:
 
 
 def loss_advice(asset: AssetSpec, loss: TableLoss) -> str:
-    """Reason of an asset whose table lost appended rows, which only a person can repair, and how."""
+    """Reason of an asset whose table lost what no run can compute again, and how a person repairs it."""
+    name = asset.written_by or asset.name
+    if not asset.appends:
+        return f"{loss.reason}: restore another version, or `sparkassets backfill {name} --rebuild` rebuilds the table"
     return (
         f"{loss.reason}; appended rows cannot be recomputed: restore the table, or continue with the rows left by "
-        f"`sparkassets backfill {asset.written_by or asset.name}`"
+        f"`sparkassets backfill {name}`"
     )
 
 
