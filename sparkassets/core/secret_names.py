@@ -51,12 +51,6 @@ def secret_word(name: str) -> str | None:
     return found and (found["password"] or found["ending"] or found["word"] or "key")
 
 
-def is_password(name: str) -> bool:
-    """Whether a password stands under the name, and nothing else that is secret."""
-    found = _find_secret(name)
-    return bool(found and (found["password"] or found["ending"]))
-
-
 def is_secret(name: str, value: object) -> bool:
     """Whether what stands under a name, at any depth, is a credential."""
     word = secret_word(name)
