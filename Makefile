@@ -1,11 +1,11 @@
 # `make demo` and `make test` need make, Python 3.11+ and Java 17, 21 or 25; they fetch the rest from PyPI into .venv.
 
 .DEFAULT_GOAL := help
-BESIDE := test-sail lint class-archive
-ifneq ($(MAKECMDGOALS),$(BESIDE))  # two of these at a time by `make test`
+BESIDE := test-spark lint-and-sail
+ifneq ($(MAKECMDGOALS),$(BESIDE))  # both at a time by `make test`
 .NOTPARALLEL:
 endif
-.PHONY: help demo docs pictures check test test-core test-sail class-archive test-spark matrix servers deep crash model lint bench peers measure schema lock release clean java always
+.PHONY: help demo docs pictures check test test-core test-sail lint-and-sail class-archive test-spark matrix servers deep crash model lint bench peers measure schema lock release clean java always
 
 # Another Spark installation or virtual environment must not be mixed with the one made here.
 unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -32,7 +32,6 @@ MINIO := v0.0.0-20260212201848-7aac2a2c5b7c
 CONNECTOR := connectors/spark/target/scala-2.13/classpath
 SBT := build/sbt
 
-# Of those with Spark each has a session of its own, which waits for much of its time.
 TWO_PROCESSES := --numprocesses 2
 
 # Stops with the one line that its argument holds; goes on when that is empty.
@@ -70,9 +69,12 @@ pictures: java .venv/.ready
 check: .venv/.ready
 	@SINCE='$(or $(SINCE),main)' .venv/bin/python -m tests.architecture.nearest_tests $(filter-out tests/crash tests/model,$(CORE_TESTS))
 
-test: java test-core
+# Sessions of Spark wait for much of their time, in which what needs no Spark is done.
+test: java test-core class-archive
 	@$(MAKE) --no-print-directory --jobs 2 $(BESIDE)
-	@$(MAKE) --no-print-directory test-spark
+
+lint-and-sail:
+	@$(MAKE) --no-print-directory lint test-sail
 
 test-core: .venv-core/.ready
 	@echo '== tests without Spark'

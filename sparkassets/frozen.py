@@ -84,11 +84,11 @@ def _struct(cls: Any, **options: Any) -> Any:  # noqa: ANN401  of any fields
     given = {name: body[name] for name in own if name in body}
     body["__dataclass_fields__"] = _LazyFields(given)
     body["__qualname__"] = cls.__qualname__
-    told = [(name, each) for name, each in given.items() if isinstance(each, Field)]
-    body.update((name, _struct_field(each)) for name, each in told)
-    if not all(each.repr for _, each in told) and "__repr__" not in body:
+    specified = [(name, each) for name, each in given.items() if isinstance(each, Field)]
+    body.update((name, _struct_field(each)) for name, each in specified)
+    if not all(each.repr for _, each in specified) and "__repr__" not in body:
         body["__repr__"] = _format_repr
-    aside = {*getattr(cls, "_aside", ()), *(name for name, each in told if not each.compare)}
+    aside = {*getattr(cls, "_aside", ()), *(name for name, each in specified if not each.compare)}
     if aside:
         body |= {"_aside": aside, **_make_comparisons([*getattr(cls, "__struct_fields__", ()), *own], aside)}
     elif body.get("__hash__", MISSING) is None:

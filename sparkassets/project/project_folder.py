@@ -78,7 +78,7 @@ def compile_folder(
         compiled = compile_project(project, assets, code, tables=tables, outlines=outlines.memo)
         outlines.keep()
     warnings = (*compiled.warnings, *unread)
-    return replace(compiled, asked=frozenset(trace.variables), inputs=trace.digest(), warnings=warnings)
+    return replace(compiled, named_variables=frozenset(trace.variables), inputs=trace.digest(), warnings=warnings)
 
 
 def _installed_kinds(trace: CompileTrace) -> InstalledKinds:

@@ -183,7 +183,7 @@ def load_project(
             project = compile_folder(root, trace, env=TracedVariables(env, trace), tables=tables, cache=cache)
         if compiled_cache:
             compiled_cache.keep(project, trace, env)
-    refuse_unknown(env, project.asked)
+    refuse_unknown(env, project.named_variables)
     check_storage(project)
     return choose_engine(project, env, place=FileLocation(os.path.relpath(folder / PROJECT_FILE)))
 
@@ -206,7 +206,7 @@ def load_cases(project: ProjectSpec, env: Mapping[str, str], *, cache: Path | No
     from sparkassets.project.project_folder import compile_cases  # as above
 
     trace = CompileTrace()
-    trace.variables.update(project.asked)
+    trace.variables.update(project.named_variables)
     cases = compile_cases(project, trace, env=TracedVariables(env, trace))
     if compiled_cache:
         compiled_cache.keep(CompiledCases(project.inputs, cases), trace, env)

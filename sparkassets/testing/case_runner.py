@@ -149,12 +149,12 @@ class RowTests:
         judgement = RunJudgement()
         for each in order.table_orders:
             computation = computation_for(computed, each.asset.name)
-            asked = find_rules(computation.order, computation.inlets, self._engine.workplace.packages)
+            rules = find_rules(computation.order, computation.inlets, self._engine.workplace.packages)
             rows = computation.frame
-            if asked is not None:
-                marked = flag_taken_rows(rows, asked)
+            if rules is not None:
+                marked = flag_taken_rows(rows, rules)
                 rows = rows if marked is None else marked
-                judgement = judgement.merge(_judge_landing(computation, asked))
+                judgement = judgement.merge(_judge_landing(computation, rules))
             frames[each.asset.name] = rows.filter(f"{TAKEN} = {STAYS}").drop(TAKEN) if TAKEN in rows.columns else rows
         if judgement.withheld:
             frames = {

@@ -95,7 +95,7 @@ def command(
     over_budget: bool,
     reporting: ProgressOptions,
     as_json: bool,
-    **asked: Any,  # noqa: ANN401  the fields of a request, by their names
+    **fields: Any,  # noqa: ANN401  the fields of a request, by their names
 ) -> int:
     """Compute missing or stale partitions of ASSET, without moving watermarks.
 
@@ -113,7 +113,7 @@ def command(
     from sparkassets.app.backfills import BackfillRequest
 
     project = open_scope(open_project(folder))
-    request = BackfillRequest(asset, **asked)
+    request = BackfillRequest(asset, **fields)
     if give_up:
         return _give_up(project, asset, as_json=as_json)
     if not dry_run:

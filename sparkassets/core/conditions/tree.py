@@ -212,9 +212,9 @@ def evaluate_condition(
             return ConditionResult(condition, truth(condition), (), void(condition) if void is not None else None)
         case AllOf(parts):
             children = tuple(evaluate_condition(part, truth, void) for part in parts)
-            asked = reduce(and_, (child.true_or_undecidable for child in children))
+            required = reduce(and_, (child.true_or_undecidable for child in children))
             some = reduce(or_, (child.value for child in children))
-            return ConditionResult(condition, asked & some, children, _void_of_children(children))
+            return ConditionResult(condition, required & some, children, _void_of_children(children))
         case AnyOf(choices):
             children = tuple(evaluate_condition(choice, truth, void) for choice in choices)
             some = reduce(or_, (child.value for child in children))

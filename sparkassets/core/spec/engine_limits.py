@@ -32,12 +32,12 @@ def choose_engine(project: ProjectSpec, environment: Mapping[str, str], *, place
         InputError: There is no such engine.
         SpecError: The engine lacks something that the project needs; holds every asset.
     """
-    asked = environment.get(ENGINE) or project.engine
-    if asked is None:
+    requested = environment.get(ENGINE) or project.engine
+    if requested is None:
         return project
-    engine = next((each for each in ENGINES if each == asked), None)
+    engine = next((each for each in ENGINES if each == requested), None)
     if engine is None:
-        raise InputError(f"there is no engine {asked!r}; expected {' or '.join(ENGINES)}")
+        raise InputError(f"there is no engine {requested!r}; expected {' or '.join(ENGINES)}")
     if engine == "sail" and (problems := list(_find_unsupported(project, place))):
         raise SpecError(problems)
     return project if engine == project.engine else replace(project, engine=engine)

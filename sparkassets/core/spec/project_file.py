@@ -36,17 +36,17 @@ def chosen_profile(document: YamlDocument, environment: Mapping[str, str]) -> st
     Raises:
         InputError: The file has no profile of the name that was asked for.
     """
-    asked = environment.get(PROFILE, "")
+    requested = environment.get(PROFILE, "")
     names = _profile_names(document)
-    if asked and asked not in names:
+    if requested and requested not in names:
         label = document.file.label
         if not names:
             raise InputError(
-                f"unknown profile {asked!r}: {label} has no `profiles`", hint="leave --profile out, or add it"
+                f"unknown profile {requested!r}: {label} has no `profiles`", hint="leave --profile out, or add it"
             )
-        raise InputError(f"unknown profile {asked!r} in {label}", hint=did_you_mean(asked, names))
+        raise InputError(f"unknown profile {requested!r} in {label}", hint=did_you_mean(requested, names))
     default_node = node_at(document.root, ("profile",))
-    return asked or (
+    return requested or (
         substitute_variables(default_node.value, environment=environment)[0]
         if isinstance(default_node, ScalarNode)
         else ""

@@ -80,7 +80,7 @@ class ProjectSpec:
         warnings: What is probably not meant, in order of place.
         variables: Environment variables whose values are in the project; reports and records of failures show
             their names instead.
-        asked: Variables that its files name, set or not, by which the cache detects a change.
+        named_variables: Variables that its files name, set or not, by which the cache detects a change.
         inputs: Digest of its files, by which the cache knows what was made of the same project.
         profile: The active profile; empty where there is none.
         profiles: All that there are.
@@ -109,7 +109,7 @@ class ProjectSpec:
     state_by_spark: bool = False
     warnings: tuple[SpecProblem, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
-    asked: frozenset[str] = frozenset()
+    named_variables: frozenset[str] = frozenset()
     inputs: str = ""
     profile: str = ""
     profiles: tuple[str, ...] = ()

@@ -293,11 +293,11 @@ class _RuleMeasurement:
         if rule.check.scope == "run":
             if not isinstance(answer, Column):
                 return {self._run_partitions: True if answer is None else answer}
-            (row,) = frame.agg(answer.alias("told")).collect()
-            return {self._run_partitions: row["told"]}
-        columns = [sql.expr(f"count(1) AS {ROW_COUNT}"), as_column(answer, rule).alias("told")]
+            (row,) = frame.agg(answer.alias("answer")).collect()
+            return {self._run_partitions: row["answer"]}
+        columns = [sql.expr(f"count(1) AS {ROW_COUNT}"), as_column(answer, rule).alias("answer")]
         aggregated = _aggregate_by_partition(frame, self._keys, columns)
-        return {partition: row["told"] for partition, row in self._read_figures(aggregated.collect()).items()}
+        return {partition: row["answer"] for partition, row in self._read_figures(aggregated.collect()).items()}
 
     def add_samples(self, tallies: Sequence[RuleTally]) -> list[RuleTally]:
         """The measurements with failing rows as samples, for the first rules that ask for some and fail."""

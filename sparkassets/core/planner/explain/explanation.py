@@ -353,12 +353,12 @@ def _explain_needed(
         return []
     state, partitioning = context.state_of(asset), context.partitioning(inlet)
     by_partitions = asset.partitioning.is_partitioned and partitions.is_everything
-    asked = find_pending(context, asset, state).missing if by_partitions else partitions
-    if not asked:
+    counted = find_pending(context, asset, state).missing if by_partitions else partitions
+    if not counted:
         return []
-    required = required_partitions(context, asset, inlet, asked)
+    required = required_partitions(context, asset, inlet, counted)
     present = required & countable_partitions(context, inlet)
-    is_enough = not lacking_partitions(context, asset, inlet, asked)
+    is_enough = not lacking_partitions(context, asset, inlet, counted)
     nodes = [
         ExplanationNode(
             f"{partitioning.count(present):,} of {plural(partitioning.count(required), 'partition')} present", is_enough
