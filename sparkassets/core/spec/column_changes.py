@@ -34,7 +34,7 @@ class ColumnChanges:
         """The difference; upper and lower case do not matter.
 
         >>> ColumnChanges.from_columns(["day", "n"], ["Day", "m"])
-        ColumnChanges(added=('m',), dropped=('n',))
+        ColumnChanges(added=('m',), dropped=('n',), retyped=())
         """
         before, after = ({name.casefold(): name for name in names} for names in (table, returned))
         return cls(
@@ -47,7 +47,7 @@ class ColumnChanges:
         """The difference of columns with their types; upper and lower case of names do not matter.
 
         >>> ColumnChanges.from_types({"day": "date", "n": "int"}, {"Day": "date", "N": "bigint"})
-        ColumnChanges(retyped=(('n', 'int', 'bigint'),))
+        ColumnChanges(added=(), dropped=(), retyped=(('n', 'int', 'bigint'),))
         """
         types = {name.casefold(): kind for name, kind in returned.items()}
         pairs = ((name, kind, types.get(name.casefold(), kind)) for name, kind in table.items())
