@@ -152,7 +152,7 @@ _TOKEN: Final = re.compile(
     rf"{_BEGIN}(?:"
     r"(?P<aws>(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Za-z]))"
     r"|(?:dapi|dkea|dose)[0-9a-f]{32}(?:-[0-9])?+(?![0-9A-Za-z])"  # Databricks
-    r"|github_pat_[A-Za-z0-9_]{22,}+"
+    r"|github_pat_[A-Za-z0-9_]{22,}+|xapp-[0-9A-Za-z-]{10,}+|xoxe[.-][0-9A-Za-z.-]{10,}+"  # GitHub, Slack
     r"|AIza[0-9A-Za-z_-]{35}|ya29\.[0-9A-Za-z_-]{20,}+|GOCSPX-[0-9A-Za-z_-]{20,}+"  # Google
     r"|npm_[A-Za-z0-9]{36,}+|hf_[A-Za-z0-9]{30,}+|dckr_[a-z]{2,4}_[A-Za-z0-9_-]{20,}+"
     r"|whsec_[A-Za-z0-9+/=]{20,}+|sk-[A-Za-z0-9_-]{20,}+"  # Stripe, OpenAI
@@ -180,9 +180,15 @@ _SECRET_URLS: Final = re.compile(
     rf"|https?://(?P<sentry>[0-9a-f]{{32}}(?::[0-9a-f]{{32}})?)@"
 )
 """Whoever knows such a URL can post there; the place in it is secret, the host is not."""
+_APPRISE: Final = re.compile(
+    rf"{_BEGIN}(?:slack|discord|tgram|msteams|workflows|gchat|mmosts?|rockets?|pagerduty|opsgenie|pushover|pover|pbul"
+    rf"|ifttt|webexteams|wxteams|twilio|sendgrid|mailgun|splunk|victorops)://(?P<all>{_REST}{{16,}}+)"
+)
+"""Apprise's URLs of receivers, which hold their tokens: `notify` takes them."""
 _KEYS_BY_FORM: Final[tuple[SignedPattern, ...]] = (
     (("-----BEGIN", "PuTTY-User"), _BLOCK),
     (("hooks", "webhook", "telegram", "googleapis", "ifttt", "@"), _SECRET_URLS),
+    (("://",), _APPRISE),
 )
 
 _RANDOM: Final = re.compile(

@@ -109,7 +109,7 @@ def commit(path: str, table: DeltaTable, change: CommitRequest, *, since: int | 
     checked = base = table.version() if since is None else since
     _sync_files(path, change, (add.path for add in change.adds))
     while True:
-        newest = _load_newest(path, table, change)
+        newest = load_newest(path, table, owner=change.owner)
         if is_committed(newest, app=change.app, version=change.version):
             _sync_files(path, change, map(durability.entry_path, range(base + 1, newest.version() + 1)))
             return
@@ -118,8 +118,10 @@ def commit(path: str, table: DeltaTable, change: CommitRequest, *, since: int | 
         try:
             _write_commit(newest, change)
         except Exception as error:
-            if _load_newest(path, table, change).version() == checked:
+            if load_newest(path, table, owner=change.owner).version() == checked:
                 raise _make_write_error(change.owner, error) from error
+            if not change.app and _is_stamped_after(path, checked, change.user_metadata):
+                return  # only the answer was lost; what has a transaction finds it in the next turn
         else:
             _sync_files(path, change, [durability.entry_path(checked + 1)])
             _checkpoint_if_due(path, newest.metadata().configuration, version=checked + 1)
@@ -136,14 +138,14 @@ def refuse_conflicts(path: str, table: DeltaTable, change: CommitRequest, *, sin
         return
     commits = [other for other in DeltaLog(path).read_after(since) if other.version <= table.version()]
     if len(commits) != table.version() - since:
-        raise _make_conflict(change.owner, "made more commits than the log still has")
+        raise make_conflict(change.owner, "made more commits than the log still has")
     removed = [file.path for file in change.removes]
     for other in commits:
         conflict = _find_conflict(other, change)
         if conflict is not None:
-            raise _make_conflict(change.owner, f"{conflict} in version {other.version}")
+            raise make_conflict(change.owner, f"{conflict} in version {other.version}")
     if any(_may_move_rows(other, change) for other in commits) and not live_paths(table).issuperset(removed):
-        raise _make_conflict(change.owner, "moved rows that the run replaces to other files")
+        raise make_conflict(change.owner, "moved rows that the run replaces to other files")
 
 
 def _may_move_rows(commit: LogCommit, change: CommitRequest) -> bool:
@@ -182,7 +184,7 @@ def create(
         if not is_table(path):
             raise _make_write_error(change.owner, error) from error
         if not is_committed(load_table(path), app=change.app, version=change.version):
-            raise _make_conflict(change.owner, "created the table") from error
+            raise make_conflict(change.owner, "created the table") from error
     _sync_files(path, change, [durability.entry_path(0)])
 
 
@@ -258,8 +260,15 @@ def _make_remove(file: LiveFile, *, changes_rows: bool) -> RemoveAction:
     return RemoveAction(file.place, changes_rows, now, file.size, values)
 
 
-def _load_newest(path: str, known: DeltaTable, change: CommitRequest) -> DeltaTable:
-    """The table as it is now.
+def _is_stamped_after(path: str, version: int, user_metadata: str) -> bool:
+    """Whether a commit after that version has this ``userMetadata``, which is not empty."""
+    return bool(user_metadata) and any(
+        each.user_metadata == user_metadata for each in DeltaLog(path).read_after(version)
+    )
+
+
+def load_newest(path: str, known: DeltaTable, *, owner: str) -> DeltaTable:
+    """The table ``known`` as it is now; ``owner`` names it in messages.
 
     Raises:
         CommitConflictError: It is gone, or another one stands in its place.
@@ -269,9 +278,9 @@ def _load_newest(path: str, known: DeltaTable, change: CommitRequest) -> DeltaTa
     try:
         newest = load_table(path)
     except TableNotFoundError as error:
-        raise _make_conflict(change.owner, "removed the table") from error
+        raise make_conflict(owner, "removed the table") from error
     if newest.metadata().id != known.metadata().id or newest.version() < known.version():
-        raise _make_conflict(change.owner, "re-created the table")
+        raise make_conflict(owner, "re-created the table")
     return newest
 
 
@@ -300,7 +309,8 @@ def _checkpoint_if_due(path: str, properties: Mapping[str, str | None], *, versi
             table.cleanup_metadata()
 
 
-def _make_conflict(owner: str, what: str) -> CommitConflictError:
+def make_conflict(owner: str, what: str) -> CommitConflictError:
+    """The error that another writer did ``what`` to the owner's table."""
     return CommitConflictError(f"{owner}: another writer {what} during the run")
 
 

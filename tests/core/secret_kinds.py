@@ -57,6 +57,8 @@ KINDS: dict[str, tuple[str, str]] = {
     "bot of Telegram": ("https://api.telegram.org/bot123456789:AAE" + _MIXED + "/sendMessage", _MIXED),
     "webhook of Teams": ("https://acme.webhook.office.com/webhookb2/" + _HEX + "@x/IncomingWebhook/" + _HEX, _HEX),
     "webhook of Google Chat": ("https://chat.googleapis.com/v1/spaces/A/messages?key=" + _MIXED, _MIXED),
+    "URL of Apprise": ("slack://T0AB12CD3/B0AB12CD3/" + _MIXED + "/#ops", _MIXED),
+    "Slack app": ("xapp-1-A0AB12CD3-" + _MIXED, _MIXED),
     "SendGrid": ("SG." + _MIXED[:22] + "." + (_MIXED * 2)[:43], _MIXED[:22]),
     "Stripe": ("sk_live_" + _MIXED, _MIXED),
     "Twilio": ("SK" + _HEX, _HEX),

@@ -135,6 +135,7 @@ def test_methods_that_lay_out_text_or_make_bytes_are_not_there(call):
             "d1!",
         ),
         ("{% for n in range(20000) %}{{ n % 10 }}{% endfor %}", "0123456789" * 2000),
+        ("{{ (params.text * 9) | replace('y' * 50, 'z' * 50) | length }}{{ 1 ** 5000 }}", "90001"),
     ],
 )
 def test_what_does_not_grow_is_as_jinja_has_it(text, expected):

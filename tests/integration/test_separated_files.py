@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from sparkassets.core.runs import TablePosition
 from sparkassets.core.writes import PublishWrite
+from sparkassets.delta import commit
 from sparkassets.delta.change_feed import table_changes
 from sparkassets.delta.commit import CommitConflictError
 from sparkassets.delta.features import FEED
@@ -214,6 +215,36 @@ def test_rows_that_others_bring_meanwhile_conflict_where_the_run_replaces_them(
     else:
         execute(engine, made)
         assert [row[2] for row in rows_of(path)] == [0, 99, 7, 2]
+
+
+@pytest.mark.alike
+def test_rows_that_others_move_after_they_were_separated_conflict(engine, shared, monkeypatch):
+    path, separate, made = shared.storage.path, replaced_files.commit, run_of(shared, [f"{DAY},b"], [(DAY, "b", 7)])
+
+    def before_compaction(*given, **more):
+        separate(*given, **more)
+        DeltaTable(path).optimize.compact()
+
+    monkeypatch.setattr(replaced_files, "commit", before_compaction)
+    with pytest.raises(CommitConflictError, match="another writer moved or removed rows that the run replaces"):
+        execute(engine, made)
+    assert [row[2] for row in rows_of(path)] == [0, 1, 2]
+
+
+@pytest.mark.alike
+def test_a_lost_answer_of_the_separation_is_no_conflict(engine, shared, monkeypatch):
+    path, made = shared.storage.path, run_of(shared, [f"{DAY},b"], [(DAY, "b", 7)])
+    write_commit, calls = commit._write_commit, []
+
+    def lose_first_answer(*given):
+        write_commit(*given)
+        calls.append(given)
+        if len(calls) == 1:
+            raise OSError("the answer was lost")
+
+    monkeypatch.setattr(commit, "_write_commit", lose_first_answer)
+    execute(engine, made)
+    assert [row[2] for row in rows_of(path)] == [0, 7, 2]
 
 
 @pytest.mark.alike

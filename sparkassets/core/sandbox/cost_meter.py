@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sized
 from contextlib import contextmanager
-from math import prod
 from typing import Final, TypeVar
 
 from jinja2 import TemplateRuntimeError, Undefined
@@ -20,7 +19,7 @@ MOST_CALLS: Final = 100
 MOST_BITS: Final = 4_096
 """Largest size of a whole number: some 1,200 digits."""
 _MULTIPLYING: Final = frozenset({"*", "batch", "indent", "join", "ljust", "replace", "rjust", "slice", "zfill"})
-"""Operators, filters and methods whose result may be as large as their operands multiplied."""
+"""Operators, filters and methods whose result may be as large as two of their operands multiplied."""
 
 
 class TooMuchError(TemplateRuntimeError):
@@ -107,24 +106,26 @@ class CostMeter:
         if operator not in ("*", "**") or not isinstance(left, int) or not isinstance(right, int):
             return
         bits = left.bit_length()
-        if (bits * abs(right) if operator == "**" else bits + right.bit_length()) > MOST_BITS:
+        if abs(left) > 1 and (bits * abs(right) if operator == "**" else bits + right.bit_length()) > MOST_BITS:
             raise TooMuchError(f"the template computes a number of more than {MOST_BITS:,} bits")
 
-    def check_product(self, name: str, operands: Collection[object]) -> None:
+    def check_product(self, name: str, value: object, args: Collection[object]) -> None:
         """Checks the size of a text or list that may be as large as its operands multiplied, before it is made.
 
         Args:
             name: Of an operator, a filter or a method.
-            operands: What it is applied to and its arguments; a number may be a count or a width.
+            value: What it is applied to.
+            args: The other operand or the arguments, of which the largest counts; a number is a count or a width.
 
         Raises:
             TooMuchError: It would be too large.
         """
-        if name in _MULTIPLYING and any(isinstance(each, Sized) for each in operands):
-            size = prod(max(1, abs(each) if isinstance(each, int) else _length(each)) for each in operands)
+        if name in _MULTIPLYING and any(isinstance(each, Sized) for each in (value, *args)):
+            size = _size(value) * max(map(_size, args), default=1)
             if size > self.characters:
                 self.write(size)
 
 
-def _length(value: object) -> int:
-    return len(value) if isinstance(value, Sized) else 1
+def _size(value: object) -> int:
+    """The factor by which an operand may multiply the size of a result."""
+    return max(1, abs(value) if isinstance(value, int) else len(value) if isinstance(value, Sized) else 1)

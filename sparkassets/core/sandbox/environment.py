@@ -114,7 +114,7 @@ class _TemplateSandbox(ImmutableSandboxedEnvironment):
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401  Jinja's signature
         """The result of ``left operator right``, if it is not too large."""
         self.meter.check_number(operator, left, right)
-        self.meter.check_product(operator, [left, right])
+        self.meter.check_product(operator, left, [right])
         if (
             self.values is not None
             and operator == "+"
@@ -127,7 +127,7 @@ class _TemplateSandbox(ImmutableSandboxedEnvironment):
     def call(self, context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  Jinja's signature
         """The result of ``function(…)``, if it is not too large; SQL from a macro stays SQL."""
         owner = getattr(function, "__self__", None)
-        self.meter.check_product(getattr(function, "__name__", ""), [owner, *args, *kwargs.values()])
+        self.meter.check_product(getattr(function, "__name__", ""), owner, [*args, *kwargs.values()])
         makes_sql = isinstance(function, _MAKE_SQL)
         if not makes_sql:
             self.refuse_sql([*args, *kwargs.values()], "an argument of a function")
@@ -357,7 +357,7 @@ def _limit_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]
     @wraps(function, assigned=("__doc__", "__name__"), updated=())
     def apply(context: Context, value: Any = "", *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         sandbox = cast("_TemplateSandbox", context.environment)
-        sandbox.meter.check_product(name, [value, *args, *kwargs.values()])
+        sandbox.meter.check_product(name, value, [*args, *kwargs.values()])
         if name not in _TAKE_SQL:
             sandbox.refuse_sql([value, *args, *kwargs.values()], f"changed by the filter {name!r}")
         if name == "join" and sandbox.values is not None:

@@ -20,7 +20,6 @@ from sparkassets.delta.file_split import FileSplit, make_touch_test, split_files
 from sparkassets.delta.log import FileAction
 from sparkassets.delta.partition_files import UnchangedFiles
 from sparkassets.delta.staging import IterationRows, StagedFile, discard, discard_files, make_readable
-from sparkassets.errors import RunError
 from sparkassets.ports import CommitStamp, FenceConflictError, RunOrder
 from sparkassets.spark import scratch
 from sparkassets.spark.column_comments import with_comments
@@ -35,7 +34,7 @@ from sparkassets.spark.targets.driver_staging import (
     stage_rows,
     table_fields,
 )
-from sparkassets.spark.targets.staged_write import attempt_of, write_staged
+from sparkassets.spark.targets.staged_write import attempt_of, move_files, write_staged
 from sparkassets.spark.writes import PlannedWrite, RowLanding, layout_of
 
 if TYPE_CHECKING:
@@ -151,7 +150,7 @@ def _settle_files(staged: DriverStaging) -> list[StagedFile]:
     added = [file for file in staged.files if file.path not in unchanged.staged_paths]
     if dropped := staged.dropped_paths | unchanged.staged_paths:
         discard_files(path, dropped) if added else discard(path, staged.attempt)
-    return _move_files(staged.planned_write, added)
+    return move_files(staged.planned_write, added)
 
 
 def _make_request(staged: DriverStaging, added: Sequence[StagedFile], stamp: CommitStamp) -> CommitRequest:
@@ -308,20 +307,6 @@ def _delta_schema(fields: Sequence[Mapping[str, Any]]) -> Schema:
     from deltalake import Schema
 
     return Schema.from_json(json.dumps({"type": "struct", "fields": list(fields)}))
-
-
-def _move_files(planned: PlannedWrite, files: Sequence[StagedFile]) -> list[StagedFile]:
-    """Moves the files out of folders that separate rows (`staging_layout`), and returns them with their new paths.
-
-    Raises:
-        RunError: The storage does not let them be moved.
-    """
-    try:
-        return staging_layout.move_committed(path_of(planned.asset), files)
-    except OSError as error:
-        failure = RunError(f"{planned.asset.name}: the files that Spark wrote cannot be moved: {error}")
-        failure.retryable = True
-        raise failure from error
 
 
 def _count_metrics(files: Sequence[StagedFile], replaced: FileSplit) -> dict[str, int]:

@@ -54,7 +54,8 @@ class DriverStaging:
         table: As it was when they were staged; None where the commit creates it.
         fields: The columns of the table after the commit, as Delta has them in JSON.
         replaced: The table's files that the commit removes.
-        since: The version from which on commits of others may conflict, where it is older than the table's; else None.
+        since: The version before the run separated files, after which commits of others may conflict; None where it
+            separated none.
         unchanged: The run's partitions that came out as they are in the table; None where they were not compared.
         attempt: Whose files they are.
         dropped_paths: Staged files that no commit will hold.
@@ -228,12 +229,11 @@ def _write_again(staged: DriverStaging, published: DriverStaging, mixed: Sequenc
         RunError: They cannot be read.
     """
     planned, table, copied = published.planned_write, published.table, published.replaced.mixed
-    own_rows = _read_again(staged, mixed)
-    if planned.partitions is not None:
-        own_rows = own_rows.filter(planned.partitions.predicate)
-    rows: DataFrame | str = own_rows
+    if planned.partitions is None:
+        raise TypeError("partitions are withheld from a run that has some")
+    rows: DataFrame | str = _read_again(staged, mixed).filter(planned.partitions.predicate)
     if copied and table is not None:
-        rows = staging_layout.add_copied(own_rows, planned, table, files=copied, most=len(copied))
+        rows = staging_layout.add_copied(rows, planned, table, files=copied, most=len(copied))
     if isinstance(rows, str):
         raise _make_withholding_error(planned.asset)
     return write_staged(

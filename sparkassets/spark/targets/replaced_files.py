@@ -8,25 +8,25 @@ moves each row to a file of the run's partitions or to one of others, and, like 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.delta.commit import CommitRequest, commit
+from sparkassets.delta.commit import CommitRequest, commit, load_newest, make_conflict
 from sparkassets.delta.features import keeps_feed, keeps_paths
 from sparkassets.delta.file_split import FileSplit, split_files
-from sparkassets.delta.live_files import LiveFile
+from sparkassets.delta.live_files import LiveFile, flat_adds, live_files
 from sparkassets.delta.partition_files import examine_mixed_files
-from sparkassets.delta.tables import load_table
-from sparkassets.frozen import frozen
+from sparkassets.delta.staging import StagingAttempt
+from sparkassets.frozen import frozen, replace
 from sparkassets.ports import CommitStamp, RunOrder
 from sparkassets.spark.commit_stamps import format_stamp
 from sparkassets.spark.delta_files import UNREADABLE, find_read_files, name_files, read_files
 from sparkassets.spark.table_locations import path_of
 from sparkassets.spark.targets import staging_layout
-from sparkassets.spark.targets.staged_write import attempt_of, write_staged
+from sparkassets.spark.targets.staged_write import move_files, write_staged
 from sparkassets.spark.writes import PlannedWrite, layout_of
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ class ReplacedFiles:
     Attributes:
         table: At the version whose files they are; None for a new one.
         files: The files; mixed ones are to be copied in part.
-        since: The version from which on commits of others may conflict, where that is older; else None.
+        since: The version before the run separated files, after which commits of others may conflict; None where it
+            separated none.
     """
 
     table: DeltaTable | None
@@ -87,7 +88,8 @@ def prepare_replaced(
         return UNREADABLE
     if not mixed.shared:
         return ReplacedFiles(table, FileSplit((*found.inside, *mixed.inside)))
-    return _separate(computation, planned, planned.partitions, table, mixed, stamp=stamp)
+    inside = (*found.inside, *mixed.inside)
+    return _separate(computation, planned, planned.partitions, table, inside, mixed.shared, stamp=stamp)
 
 
 def _forbids_copies(asset: AssetSpec, table: DeltaTable) -> bool:
@@ -134,27 +136,32 @@ def _separate(
     planned: PlannedWrite,
     partitions: PartitionGuard,
     table: DeltaTable,
-    mixed: _MixedFiles,
+    inside: Sequence[LiveFile],
+    shared: Sequence[LiveFile],
     *,
     stamp: CommitStamp,
 ) -> ReplacedFiles | str:
     """Commits the rows of shared files in separate ones, and returns the files that the run removes from then on.
 
-    Files of a commit that failed are left to `VACUUM`: an answer that was lost does not say whether it is in.
+    These are the files ``inside`` and those of the run's rows: just what was read. Files of a commit that failed are
+    left to `VACUUM`: an answer that was lost does not say whether it is in.
+
+    Raises:
+        RunError: The rows cannot be written, or another writer moved or removed one of these files.
     """
-    path, shared = path_of(planned.asset), mixed.shared
+    path = path_of(planned.asset)
     rows = read_files(planned.landing.rows.sparkSession, table, shared, path=path, most=len(shared))
     if rows is None:
         return UNREADABLE
     marked = staging_layout.mark_outside(rows, partitions)
     if marked is None:
         return staging_layout.RESERVED
-    # unlike an attempt's, this folder must outlive the attempt: it is named by no run
-    attempt = replace(attempt_of(planned.asset, stamp), run=f"{stamp.run}.v{table.version()}", publishes=False)
+    # `discard_all` removes folders by their run; this one has a name of its own, as its files stay in the table
+    attempt = StagingAttempt(f"{stamp.run}.v{table.version()}", stamp.token, stamp.attempt)
     fields = json.loads(table.schema().to_json())["fields"]
     staged = write_staged(computation, planned, marked, attempt, fields=fields, table=table)
     own = [not staging_layout.is_copied(file) for file in staged]
-    files = staging_layout.move_committed(path, staged)
+    files = move_files(planned, staged)
     layout, places = layout_of(planned.asset, planned.schema, planned.table), {file.place for file in shared}
     request = CommitRequest(
         planned.asset.name,
@@ -167,8 +174,9 @@ def _separate(
         conflicts_with=lambda file: not file.added and unquote(file.path) in places,
     )
     commit(path, table, request)
-    separated, known = load_table(path), {file.place for file in mixed.inside}
-    known.update(file.path for file, is_own in zip(files, own, strict=True) if is_own)
-    found = find_replaced(computation.order, planned, separated)
-    inside = (file for file in found.mixed if file.place in known)
-    return ReplacedFiles(separated, FileSplit((*found.inside, *inside)), since=table.version())
+    separated = load_newest(path, table, owner=planned.asset.name)
+    live = {file.place: file for file in live_files(flat_adds(separated))}
+    replaced = {file.place for file in inside} | {file.path for file, is_own in zip(files, own, strict=True) if is_own}
+    if not live.keys() >= replaced:
+        raise make_conflict(planned.asset.name, "moved or removed rows that the run replaces")
+    return ReplacedFiles(separated, FileSplit(tuple(live[place] for place in sorted(replaced))), since=table.version())

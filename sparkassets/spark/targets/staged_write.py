@@ -102,3 +102,17 @@ def _write_parquet(
     except Exception as error:
         explained = observation.explain_error(error) if observation is not None else None
         raise explained or planned.explain_error(error) from error
+
+
+def move_files(planned: PlannedWrite, files: Sequence[StagedFile]) -> list[StagedFile]:
+    """Moves the files out of folders that separate rows (`staging_layout`), and returns them with their new paths.
+
+    Raises:
+        RunError: The storage does not let them be moved.
+    """
+    try:
+        return staging_layout.move_committed(path_of(planned.asset), files)
+    except OSError as error:
+        failure = RunError(f"{planned.asset.name}: the files that Spark wrote cannot be moved: {error}")
+        failure.retryable = True
+        raise failure from error
