@@ -1,4 +1,7 @@
-"""Finds the due partitions of a partitioned asset: those that its schedule lets through, and those that it owes."""
+"""Finds the due partitions of a partitioned asset: those that its schedule lets through, and those that it owes.
+
+A partition *answers* a tick or an event when a run that the tick or the event asked for computes it.
+"""
 
 from __future__ import annotations
 
@@ -64,13 +67,13 @@ class _ScheduledPartitions:
 def find_due_partitions(case: DecisionInput, pending: PendingPartitions) -> DecisionProgress:
     """Returns one due run with all partitions that may run now, whatever made them due.
 
-    They come from the schedule, an unfinished run, unfinished lookback, a person's mark (missing or accept), or a run
-    that discovered segments. Partitions that a running sibling computes are left out, and so are segments that a run of
-    discovered segments discovered in its turn: they wait for the next invocation.
+    They come from the schedule, an unfinished run, unfinished lookback (owed), a person's mark (missing or accept), or
+    a run that discovered segments (added). Partitions that a parallel run computes now are left out. So are segments
+    that a run of discovered segments discovered in its turn: they wait for the next invocation.
     """
     context, asset, state = case.context, case.asset, case.state
     scheduled = _select_scheduled(context, asset, state, pending)
-    partitions = scheduled.partitions | _abandoned_partitions(context, asset, state)
+    partitions = scheduled.partitions | _partitions_left_unfinished(context, asset, state)
     owed = _owed_partitions(asset, state) - pending.withheld.resting if scheduled.lookback_allowed else NOTHING
     added = _added_partitions(asset, state, pending)
     due = partitions | owed | _redo_partitions(asset, state, pending) | added | pending.withheld.accepted
@@ -100,10 +103,12 @@ def find_triggered_partitions(
     return _select_scheduled(context, asset, state, pending).triggered if pending.by_trigger else NOTHING
 
 
-def _abandoned_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
+def _partitions_left_unfinished(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
     """Partitions that an unfinished run was to compute and that still exist: due again, whatever the schedule.
 
-    ``placed`` is the entry since which the asset stands where it is: older claims wrote to another place.
+    A claim from before ``placed_since`` counts for nothing: it wrote to another location or by other partitions. Left
+    out are partitions that a person marked as done or skipped since the claim, and segments that are no longer known;
+    a claim of all segments stands for those that are known by now.
     """
     if allows_parallel_runs(asset):
         return abandoned_partitions(context, asset, state)
@@ -121,7 +126,7 @@ def _abandoned_partitions(context: PlanningContext, asset: AssetSpec, state: Ass
 def _redo_partitions(asset: AssetSpec, state: AssetState, pending: PendingPartitions) -> PartitionSet:
     """Missing partitions that a person marked as missing; they wait for no tick and no event.
 
-    Empty for an asset that runs by hand.
+    Empty for an asset that runs by hand: only a backfill computes it.
     """
     if not state.marks or (asset.schedule.timetable is None and asset.schedule.condition is None):
         return NOTHING
@@ -154,7 +159,10 @@ def _additions_in_turn(
 def _select_scheduled(
     context: PlanningContext, asset: AssetSpec, state: AssetState, pending: PendingPartitions
 ) -> _ScheduledPartitions:
-    """Selects the missing and stale partitions that the schedule lets through: a timetable, or a condition."""
+    """Selects the missing and stale partitions that the schedule lets through: a timetable, or a condition.
+
+    A manual asset lets none through. The default condition (any update of an inlet) needs no evaluation.
+    """
     schedule = asset.schedule
     if schedule.timetable is not None and is_instance_of_tick(asset):
         return _select_by_rounds(context, asset, schedule.timetable, state, pending)
@@ -173,7 +181,7 @@ def _select_scheduled(
     verdict = evaluate_readiness(context, asset, schedule.condition, state, pending, passed_ticks)
     partitions = (
         verdict.value | pending.outdated | pending.withheld.rejudged
-    )  # code is nothing that a condition could name
+    )  # changed code or rules are no update that a condition could name, so they make partitions due at once
     unready = (
         pending.due_partitions
         - partitions
@@ -193,16 +201,18 @@ def _select_by_timetable(
 ) -> _ScheduledPartitions:
     """Selects all due partitions at a tick; until the next one, each invocation only retries what failed at it.
 
-    Ticks that were missed run together as one interval, unless each tick is a cause by itself.
+    Ticks that were missed run together as one interval. Where each tick makes all partitions due by itself
+    (`is_due_by_trigger`), they run one by one, the oldest first.
     """
     ticks = find_due_ticks(context, asset, timetable, state)
     by_trigger = is_due_by_trigger(context, asset)
     if not isinstance(ticks, Waiting):
-        tick = ticks[0] if by_trigger else _span_ticks(ticks)  # each is a cause by itself
+        tick = ticks[0] if by_trigger else _span_ticks(ticks)
         due_by_tick = unanswered_partitions(asset, state, tick, pending.by_trigger) - pending.due_partitions
         answering = pending.due_partitions | due_by_tick
         uses = _usage_of_tick(context, state, tick.run_after if by_trigger else None, answering)
         return _ScheduledPartitions(answering, (), tick, uses, triggered=due_by_tick)
+    # failures of this invocation are not retried, but for suspects, which it retries in parts
     earlier_failures = [item.partitions for item in state.failed if item.invocation != context.invocation]
     failed_before = asset.partitioning.cover(
         PartitionSet.union([*earlier_failures, *(each.partitions for each in pending.suspects)])
@@ -223,6 +233,8 @@ def _select_by_timetable(
 
 def _tick_of_leftovers(timetable: Timetable, state: AssetState, used_tick: int | None) -> DueTick | None:
     """The tick to which partitions belong that its earlier runs left or added; None before the first tick.
+
+    The state has no instant for the cursor's tick, so the end of its interval stands for that.
 
     Args:
         timetable: The asset's timetable.
@@ -254,7 +266,8 @@ def _select_by_rounds(
 ) -> _ScheduledPartitions:
     """Selects segments at each tick that they have not answered: each segment and tick is an instance of its own.
 
-    A segment that was never computed and has no unanswered tick joins the newest one.
+    A round is a tick with the segments that answer it. A segment that was never computed and has no unanswered tick
+    joins the newest one.
     """
     rounds = unanswered_rounds(context, asset, timetable, state, pending.due_partitions | pending.by_trigger)
     answering = PartitionSet.union([partitions for _, partitions in rounds])
@@ -284,7 +297,7 @@ def _select_by_interval(
     """Selects missing partitions that ended in an interval whose tick has passed; stale ones wait for a new tick.
 
     For assets whose partitions run side by side. ``catchup: latest`` skips missing partitions before the newest
-    interval.
+    interval. A ``once`` timetable has no new tick after its first.
     """
     tick = instance_tick(context, timetable)
     if tick is None:
@@ -331,7 +344,7 @@ def _select_by_default(
 ) -> _ScheduledPartitions:
     """Selects all missing and stale partitions, as the default condition is any update of an inlet.
 
-    An unfinished run uses up the events even where nothing else is due.
+    The run that settles an unfinished one uses up the events even where nothing else is due.
     """
     if not pending.due_partitions and not state.chain:
         return _ScheduledPartitions(pending.due_partitions)

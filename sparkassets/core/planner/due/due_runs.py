@@ -1,4 +1,7 @@
-"""Finds the due runs of an asset without partitions: one for a tick, for a condition, or for each event."""
+"""Finds the due runs of an asset without partitions: one for a tick, for a condition, or for each event.
+
+Such an asset counts as one partition, which is `EVERYTHING`: what a `DecisionProgress` has as due is that or nothing.
+"""
 
 from __future__ import annotations
 
@@ -88,8 +91,9 @@ def _unscheduled_runs(
 def _withheld_first(case: DecisionInput, withheld: WithheldStatus) -> DecisionProgress | None:
     """Retries of withheld runs that come before all due runs; None where the due runs go ahead.
 
-    That is so where each run builds on the one before. Under ``latest_only`` an accepted run comes first too: it is
-    published with the inputs that were judged, unless a run failed or is unfinished; newer inputs follow.
+    Due instances wait where each builds on the one before, or where too many are withheld. Under ``latest_only`` an
+    accepted run comes first: it is published with the inputs that were judged, and a run for newer inputs follows. If
+    a run failed or is unfinished, the due run goes ahead instead.
     """
     asset, state = case.asset, case.state
     if reason := explain_held_instances(asset, state):
@@ -111,13 +115,21 @@ def _add_instance_retries(
 
 
 def _retry_settles_claim(case: DecisionInput, withheld: WithheldStatus) -> bool:
-    """Whether retrying a withheld instance also settles the unfinished run; a backfill has to be completed instead."""
+    """Whether retrying a withheld instance also settles the unfinished run, so that this needs no run of its own.
+
+    An unfinished backfill has to be completed instead.
+    """
     is_instance = any(each.is_instance for each, _ in withheld.tried)
     return is_instance and case.state.chain[-1].entry.kind == "scheduled"
 
 
 def _decide_without_due_runs(case: DecisionInput, idle_reason: Waiting, withheld: WithheldStatus) -> DecisionProgress:
-    """Progress where nothing is due: retries of withheld runs, or the reasons why nothing runs."""
+    """Progress where nothing is due: retries of withheld runs, or the reasons why nothing runs.
+
+    ``withheld.tried`` are withheld runs with a reason to try again (accepted, changed inputs, rules or code);
+    ``withheld.resting`` says that some have none. Beside these, the schedule's reason is added only if it says more
+    than "up to date", and quietly, as the withheld run is what people have to see.
+    """
     withheld_reasons = explain_withheld(case.context, case.asset, case.state)
     if withheld.tried:
         return DecisionProgress(_build_retries(case, withheld), EVERYTHING, waiting=withheld_reasons)
@@ -128,7 +140,7 @@ def _decide_without_due_runs(case: DecisionInput, idle_reason: Waiting, withheld
 
 
 def _build_retries(case: DecisionInput, withheld: WithheldStatus) -> tuple[DueRun, ...]:
-    """Retries of withheld runs, without the instances whose own run failed in this invocation."""
+    """Retries of withheld runs, without instances that failed in this invocation: the next one tries these again."""
     failed = [item for item in case.state.failed if item.invocation == case.context.invocation]
     failed_events = [set(item.events) for item in failed if item.events]
     return tuple(
@@ -165,7 +177,7 @@ def _build_retry(case: DecisionInput, record: WithheldPartitions, standing: With
 def _with_earlier_withheld(case: DecisionInput, due_run: DueRun) -> DueRun:
     """The due run, extended by the interval and events of the withheld run before it; only under ``latest_only``.
 
-    The watermark did not move for the withheld run, so this run reads its rows again.
+    The watermark did not move for the withheld run, so this run reads its rows again and stands for its input too.
     """
     records = [each for each in case.state.withheld if not each.is_instance]
     if not records or not isinstance(case.asset.strategy, LatestOnly):
@@ -248,7 +260,8 @@ def _build_tick_run(case: DecisionInput, tick: DueTick) -> DueRun:
 def _build_event_runs(case: DecisionInput, causes: ConditionCauses) -> tuple[DueRun, ...]:
     """Runs for each event under ``every_instance``, at most `MOST_RUNS`; the reason of the last says if more follow.
 
-    Events whose own run failed in this invocation are left for the next one, and stay unused.
+    Events whose own run failed in this invocation are left for the next one, and stay unused: a run uses up all events
+    up to its own, so it names those that it leaves (``without_events``).
     """
     failed_events = [set(item.events) for item in case.state.failed if item.invocation == case.context.invocation]
     parts_with_events = ((part, {ref.seq for ref in part.events}) for part in causes.split_by_event())
@@ -258,7 +271,7 @@ def _build_event_runs(case: DecisionInput, causes: ConditionCauses) -> tuple[Due
     failing = set[int]().union(*failed_events)
     due = [
         _build_condition_run(case.context, part.without_events(tuple(sorted(failing - events))))
-        for part, events in islice(parts, MOST_RUNS + 1)
+        for part, events in islice(parts, MOST_RUNS + 1)  # one more shows whether others follow
     ]
     if len(due) > MOST_RUNS:
         due = [*due[: MOST_RUNS - 1], replace(due[MOST_RUNS - 1], reason=f"{due[MOST_RUNS - 1].reason}; more follow")]
@@ -284,7 +297,8 @@ def _explain_unmet_condition(
 ) -> Waiting:
     """Why the condition does not hold: which updates and times it lacks.
 
-    It is quiet for an asset that is up to date. Before the first run it names a faulty or absent input.
+    It is quiet for an asset that is up to date: one that ran before, or that a person marked. Before the first run it
+    names a faulty or absent input.
     """
     truth_of_leaf = dict(causes.verdict.leaves())
     unmet_text = describe_unmet(condition, lambda leaf: not truth_of_leaf[leaf])
@@ -306,7 +320,7 @@ def _describe_up_to_date(state: AssetState, unmet_text: str) -> str:
 
 
 def _build_code_change_run(case: DecisionInput) -> DueRun:
-    """A run because the code changed; it uses up no events or ticks of the condition."""
+    """A run because the code changed; it uses up no events or ticks, and reads below the watermark too."""
     now = case.context.now
     return DueRun(EVERYTHING, now, ConditionUsage(), reason="its code changed", due_since=now, rereads_all=True)
 
@@ -329,6 +343,6 @@ def _build_recovery_run(case: DecisionInput) -> DueRun:
         cursor=request.cursor,
         events=tuple(ref for ref in unused if ref.seq in claimed_seqs),
         is_recovery=True,
-        accepted=request.accepted & state.accepted_partitions,
+        accepted=request.accepted & state.accepted_partitions,  # the acceptance may have been taken back since
         rereads_all=state.chain[-1].entry.kind == "backfill",
     )

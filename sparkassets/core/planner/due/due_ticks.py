@@ -43,8 +43,8 @@ def find_due_ticks(
 ) -> tuple[DueTick, ...] | Waiting:
     """Returns the ticks that still need a run, oldest first; or, as `Waiting`, when the next one is.
 
-    Under ``catchup: latest`` only the newest, under ``rollup`` one that spans all of them. The first begins where the
-    last interval that ran ended, even if the schedule changed in between.
+    Under ``catchup: latest`` only the newest, under ``rollup`` one that spans all of them, under ``all`` at most
+    `MOST_RUNS`. The first begins where the last interval that ran ended, even if the schedule changed in between.
     """
     match timetable:
         case ContinuousTimetable():
@@ -55,6 +55,7 @@ def find_due_ticks(
     newest = timetable.last_at(from_unix(context.now))
     if newest is None or (catchup != "all" and _interval_of(newest) in _marked_intervals(state)):
         return _explain_not_due(context, asset, timetable, state)
+    # one more than are planned shows whether others follow
     missed = list(islice(_missed_slots(timetable, newest, state, context.now), MOST_RUNS + 1))
     if not missed:
         return _explain_not_due(context, asset, timetable, state)
@@ -92,7 +93,7 @@ def _default_catchup(strategy: Strategy | None) -> Catchup:
 
 
 def instance_tick(context: PlanningContext, timetable: Timetable) -> DueTick | None:
-    """The newest tick, for assets whose instances are partitions: each that is over by the end of its interval.
+    """The newest tick, for assets whose instances are partitions: it asks for those over by the end of its interval.
 
     A timetable that ticks once, or continuously, ticks now. None before the first tick, or outside of start and end.
     """
@@ -121,7 +122,10 @@ def next_tick_of(context: PlanningContext, asset: AssetSpec) -> int | None:
 
 
 def tick_at(timetable: Timetable, at: int, state: AssetState) -> DueTick:
-    """The `DueTick` at a known instant, Unix seconds; the timetable may have changed and no longer tick then."""
+    """The `DueTick` at a known instant, Unix seconds; the timetable may have changed and no longer tick then.
+
+    A continuous timetable has no slots: its interval begins where the last one ended (the cursor).
+    """
     start = min(state.cursor[1], at) if state.cursor is not None and isinstance(timetable, ContinuousTimetable) else at
     slot = None if isinstance(timetable, ContinuousTimetable | OnceTimetable) else timetable.last_at(from_unix(at))
     interval = (start, at) if slot is None else _interval_of(slot)
@@ -238,7 +242,7 @@ def _explain_not_due(context: PlanningContext, asset: AssetSpec, timetable: Time
 
 
 def _iterate_slots_from(timetable: Timetable, slot: Slot) -> Iterator[Slot]:
-    """Yields the slots from ``slot`` on; several may share one ``run_after``."""
+    """Yields the slots from ``slot`` on; several may share one ``run_after``, so all of each instant are listed."""
     following: Slot | None = slot
     while following is not None:
         yield from timetable.between(following.run_after, following.run_after)
@@ -250,7 +254,8 @@ def _once_ticks(
 ) -> tuple[DueTick, ...] | Waiting:
     """The single tick of a ``once`` timetable: at its start, or now without one.
 
-    A waiting reason after its run, and outside of its start and end.
+    A waiting reason after its run, before its start, and after its end where it has no start. With a start, the tick
+    stays due even after the end.
     """
     if ended := _explain_ended(state):
         return Waiting(asset.name, f"{asset.schedule.text}: {ended}", quiet=True)

@@ -56,13 +56,16 @@ def is_due_by_trigger(context: PlanningContext, asset: AssetSpec) -> bool:
 
 
 def is_instance_of_tick(asset: AssetSpec) -> bool:
-    """Whether an instance is a segment at a tick or an update, as the partitions of the asset have no time."""
+    """Whether an instance is a segment at a tick or an update, as the partitions of the asset have no time.
+
+    With a dimension of time each partition is an instance.
+    """
     timeless = asset.partitioning.is_partitioned and asset.partitioning.time is None
     return timeless and isinstance(asset.strategy, EveryInstance)
 
 
 def unanswered_partitions(asset: AssetSpec, state: AssetState, tick: DueTick, partitions: PartitionSet) -> PartitionSet:
-    """The given partitions that have still to answer a tick of the timetable; all where no run has used it."""
+    """The given partitions that no run has computed for a tick of the timetable yet; all where no run has used it."""
     used_tick = state.ticks.get(TIMETABLE)
     return (
         partitions
@@ -72,7 +75,7 @@ def unanswered_partitions(asset: AssetSpec, state: AssetState, tick: DueTick, pa
 
 
 def partly_answered_partitions(asset: AssetSpec, state: AssetState, partitions: PartitionSet) -> PartitionSet:
-    """The given partitions that have still to answer the last used tick, which a run answered for others only."""
+    """The given partitions that no run has computed for the last used tick, which runs used for others only."""
     unanswered = state.unanswered_partitions(TIMETABLE)
     return asset.partitioning.cover(partitions & unanswered) & partitions if unanswered else NOTHING
 
@@ -82,8 +85,8 @@ def unanswered_rounds(
 ) -> list[TickRound]:
     """Ticks that some of ``partitions`` have still to answer, oldest first; without ``catchup: all`` only the last.
 
-    Each tick comes with the partitions for which it is the oldest one. A partition answers its ticks in order, so it is
-    listed only once.
+    A partition has answered a tick once a run for that tick computed it. It answers its ticks in order, so it is listed
+    only with the oldest one that it has not answered.
     """
     newest = instance_tick(context, timetable)
     if newest is None:
@@ -92,6 +95,7 @@ def unanswered_rounds(
         unanswered = _unanswered_at_newest(asset, timetable, state, newest, partitions)
         return [(newest, unanswered)] if unanswered else []
     rounds: list[TickRound] = []
+    # first the ticks that runs used for some partitions only, then the first tick that no run has used
     for at, parts in state.partly_used.get(TIMETABLE, ())[:MOST_RUNS]:
         if answering := asset.partitioning.cover(partitions & parts) & partitions:
             rounds.append((tick_at(timetable, at, state), answering))
@@ -113,6 +117,7 @@ def _first_unused_tick(timetable: Timetable, state: AssetState, newest: DueTick)
     """The oldest tick that no run has answered; None where runs have answered all up to ``newest``."""
     used_tick = state.ticks.get(TIMETABLE)
     if used_tick is None:
+        # a second before, as `slots_after` leaves out the instant itself
         used_tick = timetable.start - 1 if timetable.start is not None else newest.run_after - 1
     slot = next(slots_after(timetable, used_tick), None)
     tick = tick_at(timetable, to_unix(slot.run_after), state) if slot is not None else None
@@ -164,7 +169,10 @@ class NextPartitions:
 def choose_next_partitions(
     partitioning: Partitioning, ready: PartitionSet, suspects: Sequence[SuspectPartitions]
 ) -> NextPartitions:
-    """The ``ready`` partitions of the next run: all that are not suspects, or else partitions of a single suspect."""
+    """The ``ready`` partitions of the next run: all that are not suspects, or else partitions of a single suspect.
+
+    Suspects failed because of their data: together with others they would make these fail too.
+    """
     not_suspect = ready - PartitionSet.union(each.partitions for each in suspects)
     if not_suspect or not suspects:
         return NextPartitions(not_suspect)
@@ -235,7 +243,10 @@ class PendingPartitions:
 
 
 def find_pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PendingPartitions:
-    """Returns the asset's wanted partitions, and which of them are missing, stale, failed or withheld."""
+    """Returns the asset's wanted partitions, and which of them are missing, stale, failed or withheld.
+
+    Withheld partitions without a new cause (resting) are neither missing nor stale: a run would withhold them again.
+    """
     partitioning = asset.partitioning
     bounds, finished = context.allowed_partitions(asset), context.finished_partitions(partitioning)
     all_wanted = find_wanted(context, asset, state, bounds)
@@ -320,8 +331,8 @@ def limit_open_partitions(
 def _stale_by_inlet(asset: AssetSpec, state: AssetState, present: PartitionSet) -> dict[str, PartitionSet]:
     """By inlet, the present partitions (``present``) whose inputs changed since they were computed.
 
-    Appended rows are never computed again, so they are not stale. The exception is an instance that is a segment at an
-    update: it appends further rows each time.
+    An inlet with ``on_update: ignore`` makes nothing stale. Appended rows are never computed again, so they are not
+    stale. The exception is an instance that is a segment at an update: it appends further rows each time.
     """
     if not state.stale or not is_computed_again(asset):
         return {}
@@ -338,8 +349,8 @@ def is_computed_again(asset: AssetSpec) -> bool:
 def _find_suspects(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[SuspectPartitions, ...]:
     """Failures by partitions, each without the partitions that have a new cause since.
 
-    A failure is left out where an inlet that is read as a whole was updated: that is a new cause for all its
-    partitions.
+    A failure is left out where an update is a new cause for all its partitions (`_is_updated_since`). It is retried
+    whole by another invocation, or once the timetable ticked; else in parts, if at all.
     """
     return tuple(
         SuspectPartitions(
@@ -361,7 +372,11 @@ def _without_new_cause(asset: AssetSpec, state: AssetState, failed: FailedPartit
 
 
 def _is_updated_since(context: PlanningContext, asset: AssetSpec, state: AssetState, failed: FailedPartitions) -> bool:
-    """Whether an inlet that is read as a whole was updated since the failure, a new cause for all failed partitions."""
+    """Whether a dataset had an update since the failure that is a new cause for all failed partitions.
+
+    That is any update of a dataset that no mapped inlet reads, and an update of everything. Other updates of mapped
+    inlets are new causes for their own partitions alone (`_without_new_cause`).
+    """
     mapped = {inlet.uri for inlet in asset.inlets.values() if context.dependency(asset, inlet).is_mapped}
     for uri in state.spec.named:
         newest = context.state.dataset(uri).recent.newest
@@ -371,7 +386,7 @@ def _is_updated_since(context: PlanningContext, asset: AssetSpec, state: AssetSt
 
 
 def _has_ticked_since(asset: AssetSpec, failed: FailedPartitions, now: int) -> bool:
-    """Whether a timetable of the schedule ticked since the failed run was planned."""
+    """Whether a timetable of the schedule ticked since the failed run was planned, which asks for it once more."""
     ticks = (each.last_at(from_unix(now)) for each in asset.schedule.timetables())
     return any(tick is not None and to_unix(tick.run_after) > failed.planned for tick in ticks)
 

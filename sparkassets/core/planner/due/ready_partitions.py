@@ -82,7 +82,10 @@ def explain_unready(
 def _group_by_lacking(
     context: PlanningContext, asset: AssetSpec, verdict: ConditionResult[PartitionSet], partitions: PartitionSet
 ) -> tuple[Waiting, ...]:
-    """Waiting reasons for ``partitions``, one for each group that lacks the same leaves."""
+    """Waiting reasons for ``partitions``, one for each group that lacks the same leaves, oldest first.
+
+    It starts with one group; each leaf splits every group into the partitions for which it holds, and the rest.
+    """
     groups: list[tuple[PartitionSet, tuple[UpdateLeaf | TimeLeaf, ...]]] = [(partitions, ())]
     for leaf, ready in _iterate_leaves(verdict):
         split = [(group & ready, lacking_leaves) for group, lacking_leaves in groups]
@@ -150,7 +153,7 @@ def _never_fed_partitions(
 
 
 def _unanswered_partitions(asset: AssetSpec, state: AssetState, key: str, due: PartitionSet) -> PartitionSet:
-    """The ``due`` partitions that have still to answer an event or a tick that a run used for others only.
+    """The ``due`` partitions for which an event or a tick is still unused, although a run used it for others.
 
     ``key`` is the dataset's URI or the text of the time leaf.
     """

@@ -136,7 +136,7 @@ def _finished_since_start(context: PlanningContext, asset: AssetSpec, state: Ass
 
 
 def _partitions_fed_by(context: PlanningContext, inlet: InletSpec, dependency: Dependency) -> PartitionSet:
-    """Partitions that need an inlet partition which is or was present."""
+    """Partitions that need an inlet partition which is or was present; a removed one still shows that data existed."""
     return dependency.affected_partitions(
         context.dataset(inlet).ever_present & context.possible_inlet_partitions(inlet)
     )

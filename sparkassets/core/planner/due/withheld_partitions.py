@@ -119,7 +119,10 @@ def _withheld_of_partitions(context: PlanningContext, asset: AssetSpec, state: A
 
 
 def _withheld_of_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> WithheldStatus:
-    """Status of an asset without partitions, where a record stands for a run of everything or for one instance."""
+    """Status of an asset without partitions, where a record stands for a run of everything or for one instance.
+
+    A status holds for everything as soon as one record has it; ``tried`` and ``records`` tell the records apart.
+    """
     definition = context.project.judge_of(asset)
     standings = [(each, _find_standing(each, definition, state)) for each in _counting_records(asset, state)]
     withheld_by_standing = {standing: EVERYTHING for _, standing in standings}
@@ -179,9 +182,9 @@ def explain_held_instances(asset: AssetSpec, state: AssetState) -> str:
 
 
 def _split_by_rules(record: WithheldPartitions, parts: PartitionSet) -> list[tuple[WithheldPartitions, PartitionSet]]:
-    """Splits a record into groups of partitions that fail the same rules; each group with a record of its own.
+    """Splits a record into groups of partitions that fail the same rules, as (record of the group, its partitions).
 
-    A record with more than `MOST_SPLIT` failed rules stays whole.
+    Each rule splits every group in two, so a record with more than `MOST_SPLIT` failed rules stays whole.
     """
     groups: list[tuple[tuple[RuleVerdict, ...], PartitionSet]] = [((), parts)] if parts else []
     for verdict in record.verdicts if len(record.verdicts) <= MOST_SPLIT else ():
@@ -215,7 +218,7 @@ def quarantine_path(asset: AssetSpec) -> str:
 def explain_withheld(
     context: PlanningContext, asset: AssetSpec, state: AssetState, *, among: PartitionSet = EVERYTHING
 ) -> tuple[Waiting, ...]:
-    """The waiting reasons of withheld and skipped partitions in ``among`` that rest; skipped ones quietly."""
+    """The waiting reasons of withheld and skipped partitions in ``among`` without a new cause; skipped ones quietly."""
     withheld = find_withheld(context, asset, state)
     records = [(restrict_record(each, among), parts & among) for each, parts in withheld.records]
     skips = ((each, parts & among) for each, parts in withheld.skips)
@@ -267,7 +270,8 @@ def accept_command(
 ) -> str:
     """The command that accepts the record; its ``--reason`` is left for the person to write.
 
-    It names the partitions of ``named``, which is empty where no others are withheld.
+    It names the partitions of ``named``, which is empty where no others are withheld. An instance is named by its data
+    interval, or by its run where several have that interval.
     """
     options = ""
     if record.is_instance:
@@ -284,7 +288,8 @@ def add_withheld_blockers(
 ) -> AssetDecision:
     """Adds blockers for withheld partitions to the decision; those that are computed again now get none.
 
-    By these blockers consumers learn what is withheld: `gates/upstream_waits.py` reads them.
+    By these blockers consumers learn what is withheld: `gates/upstream_waits.py` reads them. An asset without
+    partitions that runs now brings all of its data anew, so it gets none.
     """
     if not state.withheld:
         return decision
@@ -316,7 +321,7 @@ def _describe_for_consumer(
 
 
 def describe_retry(asset: AssetSpec, withheld: WithheldStatus, partitions: PartitionSet) -> list[str]:
-    """Counts with reasons for a run that computes withheld or skipped partitions again.
+    """Counts with reasons, such as ``2 withheld before``, for a run that computes withheld or skipped partitions again.
 
     Accepted partitions are left out: the run states their reason elsewhere.
     """
