@@ -112,7 +112,7 @@ class IncrementalPlanner:
                     dirty.update(self._pool_members.get(context.project.assets[name].pool, ()))
             for uri in changed_keys(before.datasets, after.datasets):
                 dirty.update(self._readers.get(uri, ()))
-        time = max(context.now, context.clock)
+        time = max(context.now, context.clock)  # an alarm may be by either: only `settle` goes by the clock
         while self._alarms and self._alarms[0][0] <= time:
             alarm, name = heappop(self._alarms)
             if self._wakes.get(name) == alarm:
@@ -121,7 +121,10 @@ class IncrementalPlanner:
         return dirty
 
     def _decide_again(self, context: PlanningContext, dirty: Iterable[str]) -> None:
-        """Decides these assets again, upstream first, and the consumers of those whose decision changed for them."""
+        """Decides these assets again, upstream first, and the consumers of those whose decision changed for them.
+
+        A heap of places keeps the order while consumers, which come later in it, are added; it may hold a place twice.
+        """
         queue = [self._place_of[name] for name in dirty]
         heapify(queue)
         last_place = -1
@@ -175,7 +178,10 @@ class IncrementalPlanner:
 
 
 def _differ_in_state_only(last: PlanningContext, context: PlanningContext) -> bool:
-    """Whether only the state, the discovered segments and the time moved on between two contexts."""
+    """Whether only the state, the discovered segments and the time moved on between two contexts.
+
+    Anything else, such as a fault or a driver that is gone, may change any decision, so all are decided again.
+    """
     return (
         _differ_in_segments_only(last.project, context.project)
         and last.now <= context.now
@@ -260,10 +266,10 @@ def _schedule_change_times(context: PlanningContext, asset: AssetSpec) -> Iterab
 
 
 def _gate_change_times(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> Iterable[int]:
-    """The instants at which time alone may open or close an inlet's gates."""
+    """The instants at which time alone may open or close an inlet's gates; Unix seconds."""
     dataset, clock = context.dataset(inlet), context.project.assets[inlet.name].schedule.timetable
     if inlet.fresh_within is not None:
-        yield inlet.fresh_within.add_to(dataset.last_fresh_at, asset.timezone) + 1
+        yield inlet.fresh_within.add_to(dataset.last_fresh_at, asset.timezone) + 1  # it is fresh to the very second
     if inlet.tolerance is not None:
         ended = asset.partitioning.next_rollover((-inlet.tolerance).add_to(context.now, asset.timezone))
         if ended is not None:

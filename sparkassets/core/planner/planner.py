@@ -39,7 +39,8 @@ from sparkassets.frozen import replace
 def decide_outlet(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
     """Returns the decision for an outlet: the partitions that its multi-asset's runs will bring, and no run of its own.
 
-    The multi-asset must be decided before.
+    The multi-asset must be decided before. Its runs stay in the decision until the notes on lost rows are added, as
+    these say which runs compute the rows again.
     """
     writer = context.decisions.get(asset.written_by, AssetDecision())
     decision = replace(writer, waiting=(), notes=())
@@ -171,7 +172,11 @@ def _apply_increments(case: DecisionInput, progress: DecisionProgress) -> Decisi
 
 
 def _batch_due_runs(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
-    """Step that makes runs of the due runs; an unfinished run goes on, and parallel ones are settled."""
+    """Step that makes planned runs of the due runs.
+
+    It is needed without due partitions too: an unfinished run (``chain``) has to be settled, and for parallel runs the
+    step also reports live runs.
+    """
     has_work = progress.due_runs if case.pending is None else progress.partitions or case.state.chain
     if not has_work and not allows_parallel_runs(case.asset):
         return progress
@@ -181,7 +186,10 @@ def _batch_due_runs(case: DecisionInput, progress: DecisionProgress) -> Decision
 
 
 def _hold_schema_conflicts(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
-    """Step after the runs: holds back those that would give a ``strict`` table other columns."""
+    """Step after the runs: holds back those that would give a ``strict`` table other columns.
+
+    Runs that wait for an inlet's run count too. Nothing is held before the table has rows of any recorded code.
+    """
     if not (progress.runs or progress.awaited) or not case.state.definition_outputs:
         return progress
     from sparkassets.core.planner.batch.schema_conflicts import hold_schema_conflicts
@@ -246,7 +254,10 @@ def decide_asset(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
 
 
 def _run_steps(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision:
-    """The decision by the schedule and the `STEPS`; partitions of open backfill requests pass the steps once more."""
+    """The decision by the schedule and the `STEPS`; partitions of open backfill requests pass the steps once more.
+
+    Which consumers a run brings nothing new is asked only if several definitions are recorded: else no code changed.
+    """
     pending = find_pending(context, asset, state) if asset.partitioning.is_partitioned else None
     case = DecisionInput(context, asset, state, pending)
     progress = start_from_schedule(case)
@@ -266,6 +277,7 @@ def _unread_partitions(case: DecisionInput, progress: DecisionProgress) -> dict[
     from sparkassets.core.planner.due.unaffected_readers import find_unaffected_readers  # where code has changed
 
     run_partitions = [run.partitions for run in progress.runs]
+    # what later runs of this invocation compute; partitions that wait for an inlet's run read other input than before
     expected_later = progress.expected - PartitionSet.union(
         [*run_partitions, *(each.partitions for each in progress.awaited)]
     )
@@ -288,6 +300,8 @@ def start_from_schedule(case: DecisionInput) -> DecisionProgress:
 def _wait_for_live_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
     """The decision for an asset with a live run that excludes others: it waits; None where another run may start.
 
+    Consumers wait for the partitions of the live runs, without those that bring them nothing new by
+    the runs' claims (``unread_by``).
     Runs of a parallel asset exclude each other only where one claims the whole table.
     """
     live = context.live_claims(state)
@@ -304,7 +318,7 @@ def _wait_for_live_runs(context: PlanningContext, asset: AssetSpec, state: Asset
 def _settle_former_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
     """Decision for an asset that no longer has parallel runs, while former ones are unfinished; None without any.
 
-    Its runs only settle these: they find out what became of them and record it.
+    The runs that it plans only settle these: they find out what became of them and record it.
     """
     slots = leftover_slots(context, asset, state)
     if not slots:

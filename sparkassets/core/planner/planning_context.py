@@ -104,7 +104,7 @@ CheckAvailability = Callable[[AssetSpec, TablePosition, int], ChangeAvailability
 
 
 def may_skip_partitions(state: AssetState) -> bool:
-    """Whether marks or withheld partitions may waive partitions of the asset."""
+    """Whether the asset may have skipped partitions, by a person's mark or a skipped run (recorded as withheld)."""
     return bool(state.marks or state.withheld)
 
 
@@ -245,7 +245,10 @@ class PlanningContext:
         return self._waived
 
     def _find_skipped(self, state: AssetState) -> PartitionSet:
-        """Absent partitions that a person or a run skipped and for which nothing has changed since."""
+        """Absent partitions that a person or a run skipped and for which nothing has changed since.
+
+        A run's skip ends when a person accepts the partitions, as after other code or new input.
+        """
         judge, skipped = self.project.judge_of(self.project.assets[state.name]), NOTHING
         for record in state.withheld:
             if record.skipped:
@@ -319,7 +322,8 @@ class PlanningContext:
     ) -> dict[str, InletPin]:
         """The pins of a run of ``partitions`` by inlet name: the newest version and the partitions that the run reads.
 
-        With ``again``, an inlet with a watermark is read from its beginning, if the asset can be recomputed.
+        With ``again``, an inlet with a watermark is read from its beginning, if the asset can be recomputed: one that
+        appends would append the earlier rows twice.
         """
         pins, again = {}, again and asset.is_recomputable
         for inlet in asset.inlets.values():
@@ -352,6 +356,7 @@ class PlanningContext:
         """
         answered: dict[int, EventRef] = {}
         for uri, partitions in used.items():
+            # partly: by number of an earlier event, the partitions for which it is still unused
             consumed_seq, partly = state.consumed.get(uri, 0), dict(state.partly_used.get(uri, ()))
             needed_partitions = self._needed_partitions(asset, uri, partitions)
             recent = self.state.dataset(uri).recent if partitions else RecentEvents[EventRef]()

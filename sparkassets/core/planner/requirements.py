@@ -53,8 +53,9 @@ def lacking_partitions(
 ) -> PartitionSet:
     """Partitions of ``partitions`` that must wait, as ``inlet`` has too little of what its ``require`` demands.
 
-    Inlet partitions that can never exist, by the declared bounds of all upstream assets, are not required.
-    ``counts_removed`` counts removed inlet partitions as present, see `countable_partitions`.
+    Inlet partitions that can never exist, by the declared bounds of all upstream assets, are not required. An inlet
+    that is read as a whole needs one update. ``counts_removed`` counts removed inlet partitions as present, see
+    `countable_partitions`.
     """
     if not inlet.requires_partitions:
         return NOTHING
@@ -63,6 +64,7 @@ def lacking_partitions(
         return NOTHING if context.dataset(inlet).seq else partitions
     present = countable_partitions(context, inlet, counts_removed=counts_removed)
     if inlet.require.kind == "all":
+        # where all time is needed, only partitions that ever existed are required: some of these must be present
         lacking_everything = (
             dependency.lacking_all_inputs(partitions, present, context.possible_inlet_partitions(inlet))
             if dependency.is_open
@@ -77,7 +79,11 @@ def lacking_partitions(
             present
         )
     return _lacking_some_inputs(
-        dependency, partitions, present, context.possible_inlet_partitions(inlet), max(1, inlet.require.count)
+        dependency,
+        partitions,
+        present,
+        context.possible_inlet_partitions(inlet),
+        max(1, inlet.require.count),  # `any` has the count 0 and requires one
     )
 
 
@@ -231,7 +237,7 @@ def explain_refused(
     force_clause = (
         f", which was removed; `sparkassets backfill {asset.name} --partition … --force` computes it without them"
     )
-    causes = (
+    causes = (  # (partitions, end of the sentence, whether the reason is quiet)
         (without_segment, f"; {_segment_labels(never_fed, dependency.inlet)} never had data", False),
         (waiting, "", False),
         (before_begin, begin_clause, True),
@@ -248,6 +254,7 @@ def explain_refused(
 
 def _never_fed_segments(parts: PartitionSet, ever_present: PartitionSet) -> PartitionSet:
     """Partitions of ``parts`` whose segment never had data at any time; ``ever_present`` are all that ever had some."""
+    # a segment that ever had data is subtracted for all time
     return parts - ever_present.map_time(lambda time: EVERYTHING.time if time else time)
 
 
@@ -259,7 +266,7 @@ def _segment_labels(parts: PartitionSet, partitioning: Partitioning) -> str:
 def _split_lacking(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, refused: PartitionSet
 ) -> tuple[PartitionSet, PartitionSet, PartitionSet]:
-    """Lacking inlet partitions: before the inlet's first one, up to the newest of all inlets, and after that."""
+    """Lacking inlet partitions as (before the inlet's first one, up to the newest of all inlets, after that)."""
     lacking = required_partitions(context, asset, inlet, refused) - countable_partitions(context, inlet)
     from_first, newest_end = context.dataset(inlet).ever_present.from_first_on(), newest_input_end(context, asset)
     return lacking - from_first, (lacking & from_first).clip(None, newest_end), lacking.clip(newest_end, None)

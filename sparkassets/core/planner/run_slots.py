@@ -96,9 +96,11 @@ def find_held_slots(context: PlanningContext, state: AssetState) -> set[int]:
 
 
 def abandoned_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
-    """Current partitions that unfinished runs were to compute, so that they may be computed again.
+    """Partitions that unfinished parallel runs were to compute and that still exist, so that they are computed again.
 
-    Settled partitions and, for an asset that appends, present ones are left out: rows would be there twice.
+    Left out are partitions that a person marked as done or skipped since the claim, claims of the whole table, whose
+    partitions cannot be compared with those of now, and, for an asset that appends, present partitions: their rows
+    would be there twice.
     """
     held_slots = find_held_slots(context, state)
     newest = [chain[-1] for slot, chain in state.chains.items() if slot not in held_slots]
@@ -124,6 +126,7 @@ class RunSlotAssigner:
     def __init__(self, partitioning: Partitioning, state: AssetState, held: set[int]) -> None:
         self.partitioning, self.state, self.held = partitioning, state, held
         self.taken: set[int] = set()
+        # slot 0 belongs to runs that go one at a time
         self._free_slots = (slot for slot in count(1) if slot not in state.chains)
 
     def assign_slot(self, partitions: PartitionSet) -> int | None:
@@ -140,7 +143,7 @@ class RunSlotAssigner:
         return slot
 
     def explain_wait(self, partitions: PartitionSet) -> str:
-        """Why a run of ``partitions`` got no slot."""
+        """Why a run of ``partitions`` got no slot: a live run may compute them, or lost runs must be settled first."""
         chains = [chain for chain in self.state.chains.values() if self._claims_overlap(chain, partitions)]
         runs = _name_runs([link for chain in chains for link in chain])
         is_live = any(chain[-1].run_slot in self.held and chain[-1].status == "open" for chain in chains)
@@ -170,7 +173,10 @@ def build_settling_runs(
 
 
 def _build_settling_run(context: PlanningContext, asset: AssetSpec, state: AssetState, slot: int) -> PlannedRun:
-    """A run of the slot that computes nothing: it finds out what became of the slot's claims and records it."""
+    """A run of the slot that computes nothing: it finds out what became of the slot's claims and records it.
+
+    It keeps the kind of the newest claim.
+    """
     chain = state.chains[slot]
     request = RunRequest(
         asset=asset.name,
@@ -194,6 +200,7 @@ def explain_obstacles(
     """
     if waiting := _explain_backfill_wait(context, asset, state, partitions, rebuilds=rebuilds):
         return Plan(context.now, (), waiting)
+    # no other run may be left beside a rebuild; slot 0 is its own, whose claims it takes over
     leftover = [slot for slot in state.chains if slot] if rebuilds else leftover_slots(context, asset, state)
     return Plan(context.now, tuple(build_settling_runs(context, asset, state, leftover))) if leftover else None
 
@@ -245,6 +252,6 @@ def describe_takeover(chain: Iterable[ClaimState]) -> str:
 
 
 def _name_runs(links: Sequence[ClaimState]) -> str:
-    """The first few runs of these claims; while a table cannot be reached, each attempt adds one."""
+    """The runs of these claims, only the first few of many: while a table cannot be reached, each attempt adds one."""
     runs = [link.entry.run for link in links]
     return few(runs) if len(runs) > FEW else listing(runs)

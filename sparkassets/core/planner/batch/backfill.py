@@ -79,7 +79,7 @@ def plan_backfill(
 
 
 def redoable_partitions(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> PartitionSet:
-    """Partitions of a request that a forced backfill could compute now, apart from other runs of the asset."""
+    """Partitions of a request that a forced backfill could compute now if the asset had no other runs."""
     state = context.state_of(asset)
     due, _ = _find_due(
         context, asset, state, resolve_partitions(context, asset, state, partitions), force=True, other_code=True
@@ -109,6 +109,7 @@ def _assign_batches(
     ``order`` is -1 for the newest first, else 1.
     """
     if allows_parallel_runs(asset):
+        # slots go to the oldest partitions, so newest first is asked only about the last chunk
         capped = asset.partitioning.split_into_chunks(ready, MOST_RUNS)[-1] if order < 0 and ready else ready
         assigned, slot_waits = assign_slots(asset, state, capped, slots)
         return assigned[::order], slot_waits
@@ -134,7 +135,11 @@ def _find_due(
 ) -> tuple[PartitionSet, list[Waiting]]:
     """The partitions of a backfill that are due, and the reasons why the rest is not.
 
-    Due are finished partitions that are not current, skipped or withheld; with ``force`` all finished ones.
+    Due are finished partitions that are not current, skipped or withheld; with ``force`` all finished ones. Where
+    a part of a partition was appended before, it is not due: computing it would append that part twice.
+
+    Raises:
+        InputError: ``force`` would append present partitions a second time.
     """
     waiting: list[Waiting] = []
     finished = context.finished_partitions(asset.partitioning)
@@ -322,7 +327,10 @@ def _refuse_outside(context: PlanningContext, asset: AssetSpec, partitions: Part
 
 
 def _refuse_interval(context: PlanningContext, asset: AssetSpec, interval: tuple[int, int]) -> None:
-    """Refuses an interval that begins before the timetable's start, or at its end or after."""
+    """Refuses an interval that begins before the timetable's start, or at its end or after.
+
+    Without a timetable the asset's own start and end are the bounds.
+    """
     timetable = asset.schedule.timetable
     start, end = (timetable.start, timetable.end) if timetable is not None else (asset.start, asset.end)
     span = f"{context.format_instant(interval[0])}..{context.format_instant(interval[1])}"

@@ -33,8 +33,8 @@ def is_budget_wait(wait: Waiting) -> bool:
 def _find_over_budget(context: PlanningContext, asset: AssetSpec, runs: tuple[PlannedRun, ...]) -> list[HeldRun]:
     """The runs that are estimated over the asset's budget, each with its waiting reason.
 
-    Empty without a budget, or where nothing estimates. A run that settles an older one is not held:
-    it must go on.
+    Empty without a budget, or where nothing estimates. A run that settles an unfinished one is not held: what that
+    committed must be recorded.
     """
     budget = asset.budget
     if budget is None or context.estimate_volume is None:

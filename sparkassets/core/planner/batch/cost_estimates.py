@@ -88,7 +88,7 @@ def estimate_followers(
 
 
 def sum_estimates(estimates: Iterable[CostEstimate | None]) -> CostTotals:
-    """Sums the known figures, and counts for how many runs each is unknown."""
+    """Sums the known figures, and counts for how many runs each is unknown; runs without an estimate are left out."""
     known = [estimate for estimate in estimates if estimate is not None]
     size, files, rows = ([getattr(estimate, name) for estimate in known] for name in ("bytes", "files", "rows"))
     seconds = [estimate.seconds for estimate in known]

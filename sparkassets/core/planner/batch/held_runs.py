@@ -53,4 +53,5 @@ def plan_without_held_runs(plan: Plan, held: Sequence[HeldRun]) -> Plan:
 
 
 def _runs_not_held(runs: Sequence[PlannedRun], held: Sequence[HeldRun]) -> tuple[PlannedRun, ...]:
+    """The ``runs`` without the held ones, which are the same objects."""
     return tuple(run for run in runs if all(run is not each.run for each in held))

@@ -32,7 +32,11 @@ PartitionsAndSlot = tuple[PartitionSet, int]
 
 
 def plan_instances(case: DecisionInput, progress: DecisionProgress, pending: PendingPartitions) -> DecisionProgress:
-    """Step for parallel runs: makes a run for each due partition, and one to settle each unfinished claim left over."""
+    """Step for parallel runs: makes a run for each due partition, and one to settle each unfinished claim left over.
+
+    Where runs must go one at a time for now (`exclusive_reason`), it plans nothing beside a live run, and at most one
+    run: of a partition, or to settle a claim.
+    """
     context, asset, state = case.context, case.asset, case.state
     expected = progress.expected | progress.partitions | busy_partitions(context, asset, state)
     waiting = (*progress.waiting, *describe_live_runs(context, asset, state))
@@ -89,7 +93,7 @@ def assign_slots(
 def _due_run_of_partition(progress: DecisionProgress, partition: PartitionSet) -> DueRun:
     """The due run that contains ``partition``, with the timetable's tick that this partition answers.
 
-    A due_run can stand for several ticks; then the run of one partition uses up only its own tick.
+    A due run can stand for several ticks (its rounds); then the run of one partition uses up only its own tick.
     """
     due_run = next(each for each in progress.due_runs if each.partitions.overlaps(partition))
     tick = next((tick for tick, parts in due_run.rounds if parts.overlaps(partition)), None)
@@ -173,7 +177,10 @@ def _instance_consumption(
 
 
 def _instance_reason(case: DecisionInput, pending: PendingPartitions, due_run: DueRun, partition: PartitionSet) -> str:
-    """The sentence why one partition runs: missing, stale, requested, accepted, or due by its trigger alone."""
+    """The sentence why one partition runs: missing, stale, requested, accepted, or due by its trigger alone.
+
+    It is empty for a partition that only an unfinished run left: `describe_takeover` says so.
+    """
     causes = stale_causes(pending, partition)
     state_text = (
         "missing" if pending.missing.overlaps(partition) else f"stale: {listing(causes)} changed" if causes else ""

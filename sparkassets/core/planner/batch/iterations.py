@@ -63,7 +63,10 @@ def keeps_newest_iteration(asset: AssetSpec, state: AssetState, request: RunRequ
 
 
 def _replaces_newer_partitions(partitioning: Partitioning, state: AssetState, partitions: PartitionSet) -> bool:
-    """Whether the run's partitions would replace newer ones for readers, because rows do not tell their time."""
+    """Whether the run's partitions would replace newer ones for readers.
+
+    That can be only where no column tells the time of a row: then one iteration replaces the other as a whole.
+    """
     if partitioning.has_columns or partitioning.time is None or not partitions:
         return False
     row_partitions = partitioning.widen_to_rows(partitions)
@@ -172,7 +175,7 @@ def find_kept_iteration(asset: AssetSpec, state: AssetState, run: str) -> Publis
     iteration = find_iteration(state, run)
     if iteration is not None:
         return iteration
-    known_runs = [each.run for each in state.iterations][: -MOST_NAMED - 1 : -1]
+    known_runs = [each.run for each in state.iterations][: -MOST_NAMED - 1 : -1]  # the newest first
     known_text = f"its iterations are {listing(known_runs)}" if known_runs else "it has none yet"
     message = f"asset {asset.name!r} has no iteration of run {run!r}; {known_text}"
     raise InputError(message, hint=suggest_close(run, known_runs))

@@ -91,7 +91,10 @@ def _rebuild_reason(asset: AssetSpec, partitions: PartitionSet, not_computable: 
 
 
 def _refuse_lossy_rebuild(asset: AssetSpec, lost: PartitionSet, waiting: tuple[Waiting, ...]) -> Waiting:
-    """The waiting reason of a rebuild that would lose the rows of the partitions ``lost``."""
+    """The waiting reason of a rebuild that would lose the rows of the partitions ``lost``.
+
+    Where no gate holds them back, their segment is no longer listed.
+    """
     cause = next((wait.reason for wait in waiting if wait.partitions.overlaps(lost)), "it is no longer listed")
     lost_text = label_partitions(lost, asset.partitioning)
     reason = f"a rebuild would lose {lost_text}, which cannot be recomputed: {cause}"

@@ -70,17 +70,22 @@ def plan_lookback(
 def partitions_before_gaps(asset: AssetSpec, state: AssetState, gaps: PartitionSet) -> PartitionSet:
     """Computed partitions within the lookback before ``gaps``, to be computed again because the gap is filled.
 
-    Gaps whose lookback was recorded as done or owed are left out, and so are skipped partitions.
+    A gap is a range of partitions that are not computed. Gaps whose lookback was recorded as done or owed are left out,
+    and so are skipped partitions.
     """
     if not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
         return NOTHING
+    # `max_partitions_per_run` may cut a gap (`state.gaps`): only the begin of a whole gap has a lookback
     new_gap_heads = ((gaps | state.gaps) - state.coverage).range_heads() - state.gaps
     lookback = asset.partitioning.partitions_before(new_gap_heads, asset.strategy.lookback)
     return (lookback & asset.partitioning.inside(state.coverage)) - state.skipped_partitions
 
 
 def batch_due_runs(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
-    """Step that makes runs of the due runs, in order, and says what is left for later runs."""
+    """Step that makes planned runs of the due runs, in order, and says what is left for later runs.
+
+    Without partitions, a run brings everything, so consumers wait for all of it (``expected``).
+    """
     if case.pending is not None and allows_parallel_runs(case.asset):
         return plan_instances(case, progress, case.pending)
     if case.pending is not None:
@@ -90,7 +95,7 @@ def batch_due_runs(case: DecisionInput, progress: DecisionProgress) -> DecisionP
 
 
 def partition_limit(asset: AssetSpec) -> int:
-    """Most partitions that one run computes."""
+    """Most partitions that one run computes; a number beyond any count where there is no limit."""
     if allows_parallel_runs(asset):
         return 1
     return asset.strategy.max_partitions_per_run if isinstance(asset.strategy, DateRange | SegmentBatches) else 1 << 62
@@ -99,7 +104,8 @@ def partition_limit(asset: AssetSpec) -> int:
 def _batch_partitions(case: DecisionInput, progress: DecisionProgress, pending: PendingPartitions) -> DecisionProgress:
     """The batches of a partitioned asset whose runs go one at a time: one run for each due run.
 
-    A tick stays open, so the run leaves the cursor where it is, while partitions of the tick's interval are left over.
+    The last run moves the asset's cursor past the tick. While partitions of the tick's interval are left over, no run
+    does (its cursor is None): the tick stays open.
     """
     name, waiting = case.asset.name, list(progress.waiting)
     runs: list[PlannedRun] = []
@@ -224,16 +230,23 @@ def _due_partitions(pending: PendingPartitions, due_run: DueRun) -> PartitionSet
 
 
 def _batch_consumption(pending: PendingPartitions, uses: ConditionUsage, partitions: PartitionSet) -> RunConsumption:
-    """The consumption of a run of ``partitions``: it records which others have still to use the events and ticks."""
+    """The consumption of a run of ``partitions``: it records which others have still to use the events and ticks.
+
+    A leaf of the condition may hold for some partitions of the run only: the others have still to use it too.
+    """
     unanswered = (pending.due_partitions | pending.by_trigger | pending.later) - partitions
     answering = partitions & pending.due_partitions
     remaining = {key: unanswered | (answering - answered) for key, answered in uses.partitions.items()}
+    # a time leaf that did not make the condition true: no partition uses its tick
     remaining |= {key: EVERYTHING for key in uses.consumption.ticks if key not in remaining}
     return replace(uses.consumption, remaining={key: ranges for key, ranges in remaining.items() if ranges})
 
 
 def _batch_reason(case: DecisionInput, pending: PendingPartitions, due_run: DueRun, partitions: PartitionSet) -> str:
-    """The sentence why a batch runs: how many of its partitions are missing, stale, requested, retried and so on."""
+    """The sentence why a batch runs: how many of its partitions are missing, stale, requested, retried and so on.
+
+    Partitions that nothing makes due are there by lookback, or by the backfill that names them.
+    """
     clauses, count = [*filter(None, [describe_takeover(case.state.chain)])], case.asset.partitioning.count
     if missing := count(partitions & pending.missing):
         clauses.append(f"{plural(missing, 'partition')} missing")

@@ -27,6 +27,7 @@ def find_pool_members(project: ProjectSpec) -> Mapping[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=4)
 def _cached_members(project_key: IdentityKey[ProjectSpec]) -> Mapping[str, tuple[str, ...]]:
+    """The assets of each pool; cached by the identity of the project, as each plan asks anew."""
     members: dict[str, list[str]] = {}
     for asset in project_key.value.assets.values():
         if asset.pool:
@@ -64,6 +65,7 @@ def plan_within_pool(context: PlanningContext, asset: AssetSpec, plan: Plan) -> 
 
 
 def _hold(context: PlanningContext, asset: AssetSpec, runs: tuple[PlannedRun, ...]) -> list[HeldRun]:
+    """The runs, each held with a waiting reason that names the assets whose runs fill the pool."""
     size, holders = context.project.pools[asset.pool], sorted({*_find_holders(context, asset.pool)})
     reason = f"waits for the pool {asset.pool!r} of {size}, which runs of {listing(holders)} hold"
     return [HeldRun(run, Waiting(asset.name, reason, None, run.partitions)) for run in runs]

@@ -49,8 +49,9 @@ def explain_schema_conflict(
 ) -> str:
     """Why no run of a part of the table can write the columns that the query returns; empty without a known conflict.
 
-    Only new columns are a conflict that is known before a run. ``upcoming`` asks about the columns after those runs of
-    inlets that come first.
+    Only new columns are a conflict that is known before a run: those of the asset's own new code, or, where the journal
+    has outputs of its present code, those of new code of an inlet. ``upcoming`` asks about the columns after those runs
+    of inlets that come first.
     """
     since_by_definition = {each.definition.id: each.since for each in state.definition_outputs if each.partitions}
     if context.stored_columns is None or not since_by_definition or not _has_fixed_columns(asset):
@@ -83,7 +84,10 @@ def _has_fixed_columns(asset: AssetSpec) -> bool:
 
 
 def _hold_awaiting(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
-    """Holds back partitions that wait for a run of an inlet, where their rows would not fit the table after it."""
+    """Holds back partitions that wait for a run of an inlet, where their rows would not fit the table after it.
+
+    They then wait for a person in place of the inlet's run, and no longer count as coming for consumers.
+    """
     held = progress.expected & PartitionSet.union(each.partitions for each in progress.awaited)
     if not held or _replaces_table(case.asset, held):
         return progress
@@ -121,6 +125,7 @@ def _find_conflicting_runs(context: PlanningContext, asset: AssetSpec, runs: Seq
 
 
 def _waiting_for_person(asset: AssetSpec, reason: str, partitions: PartitionSet) -> Waiting:
+    """The waiting reason of partitions that no run computes before a person acts."""
     return Waiting(asset.name, reason, None, partitions, stuck=True)
 
 
@@ -156,6 +161,7 @@ class _SchemaConflicts:
         return [name for name in changed if table and self._has_other_columns(name, table)]
 
     def _has_other_columns(self, name: str, table: set[str]) -> bool:
+        """Whether the inlet surely has a column that is not among ``table``, the table's columns in lower case."""
         columns = self._columns_of(name)
         return columns is not None and not {each.casefold() for each in columns} <= table
 
@@ -176,7 +182,10 @@ class _SchemaConflicts:
         return False
 
     def _columns_of(self, name: str) -> Sequence[str] | None:
-        """The columns of an inlet; None where these are not certain."""
+        """The columns of an inlet; None where these are not certain.
+
+        After a run of new code, a table that is not replaced as a whole keeps its columns beside those of the query.
+        """
         inlet, stored = self.context.asset(name), self._stored_columns(self.context.asset(name))
         if inlet.source is not None:
             return stored or _declared_columns(inlet)
