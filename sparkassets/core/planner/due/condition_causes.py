@@ -78,7 +78,8 @@ class ConditionCauses:
     def split_by_event(self) -> Iterator[ConditionCauses]:
         """Yields one `ConditionCauses` for each event, in order, where any update alone makes the condition true.
 
-        Otherwise, as in ``a & b`` or with a time leaf, the events belong together: yields these causes unchanged.
+        Otherwise, as in ``a & b`` or with a time leaf, the events belong together: yields these causes unchanged. Each
+        uses up the events of its own dataset up to its own, and of datasets outside the condition all.
         """
         node = self.verdict.node
         choices = node.children if isinstance(node, AnyOf) else (node,)
@@ -97,7 +98,8 @@ class ConditionCauses:
 def has_news(context: PlanningContext, leaf: UpdateLeaf, state: AssetState) -> bool:
     """Whether the leaf's dataset has an update that the asset has not used, in partitions that the asset reads.
 
-    For a partitioned asset any update counts, as each update is mapped to its partitions elsewhere.
+    For a partitioned asset any update counts, as each update is mapped to its partitions elsewhere. For one without
+    partitions, ``partly_used`` has the events that a run left unused.
     """
     uri = context.uri(state.name, leaf)
     if state.spec.partitioning.is_partitioned:
@@ -152,7 +154,10 @@ def leaf_timetable(context: PlanningContext, leaf: TimeLeaf, state: AssetState) 
 
 
 def find_passed_tick(context: PlanningContext, leaf: TimeLeaf, state: AssetState) -> PassedTick | None:
-    """The newest tick of a time leaf that no run has used; None when it was used or none has passed."""
+    """The newest tick of a time leaf that no run has used; None when it was used or none has passed.
+
+    For a leaf whose ticks no run has used yet, ticks before the last success are used, as that ran after them.
+    """
     timetable = leaf_timetable(context, leaf, state)
     slot = timetable.last_at(from_unix(context.now)) if timetable is not None else None
     used_until = state.ticks.get(leaf.source_text, state.last.planned if state.last else None)
@@ -192,7 +197,8 @@ def condition_usage(
 ) -> ConditionUsage:
     """The events and ticks that a run uses up for the parts of the condition that hold.
 
-    Events of the leaves that do not hold stay unused. Datasets that the condition does not name are used up as well.
+    Events of the leaves that do not hold stay unused. Datasets that the condition does not name are used up as well. A
+    verdict by partitions also says for which of them each leaf is used up.
     """
     used_leaves = verdict.used_leaves()
     leaf_names = {context.uri(state.name, leaf): leaf.ref for leaf in used_leaves if isinstance(leaf, UpdateLeaf)}

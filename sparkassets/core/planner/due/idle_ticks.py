@@ -49,7 +49,10 @@ def find_idle_ticks(context: PlanningContext) -> Iterator[TickPassedEntry]:
 
 
 def _has_nothing_to_do(context: PlanningContext, asset: AssetSpec, state: AssetState) -> bool:
-    """Whether the asset could run now, and neither its partitions nor the decisions upstream give it anything to do."""
+    """Whether the asset could run now, and neither its partitions nor the decisions upstream give it anything to do.
+
+    While it could not (paused, not selected, a failure or an unfinished run), its tick stays due.
+    """
     decision = context.decisions.get(asset.name)
     if decision is None or decision.runs or decision.expected or decision.blockers or state.chain:
         return False

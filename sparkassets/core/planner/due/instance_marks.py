@@ -138,6 +138,7 @@ def _mark_tick_instance(
     """
     timetable = asset.schedule.timetable
     due = find_due_intervals(context, asset, timetable, state) if timetable is not None else iter(())
+    # items (number, (interval, slot)), oldest first: none that starts after the named end can match
     candidates = takewhile(lambda item: item[1][0][0] <= named[1], enumerate(due))
     matching = (
         (number, slot)
@@ -162,7 +163,7 @@ def _mark_event_instance(
     event_seqs = tuple(ref.seq for causes in meant for ref in causes.events)
     other_seqs = sorted({ref.seq for causes in due for ref in causes.events} - {*event_seqs})
     newest_by_uri: dict[str, int] = {}
-    for causes in meant:  # ascending
+    for causes in meant:  # by ascending events, so that the newest of each dataset stays
         newest_by_uri.update(causes.uses.consumption.consumes)
     consumption = replace(meant[0].uses.consumption, consumes=newest_by_uri, skips=tuple(other_seqs))
     return replace(mark, instance=_interval_of_causes(context, meant[0]), events=event_seqs, consumption=consumption)
@@ -184,7 +185,13 @@ def _interval_of_causes(context: PlanningContext, causes: ConditionCauses) -> Da
 def _mark_future_instance(
     context: PlanningContext, asset: AssetSpec, state: AssetState, named: DataInterval, said: MarkEntry
 ) -> MarkEntry | None:
-    """The mark with an instance that is marked already or whose tick is still to come; None where none is."""
+    """The mark with an instance that is marked already or whose tick is still to come; None where none is.
+
+    ``said`` is the mark as the person gave it.
+
+    Raises:
+        InputError: ``done`` is said of an instance that is still to come.
+    """
     timetable = asset.schedule.timetable
     slot = _find_named_slot(timetable, named) if timetable is not None else None
     if slot is None:
@@ -202,6 +209,7 @@ def _mark_future_instance(
 
 def _find_named_slot(timetable: Timetable, named: DataInterval) -> Slot | None:
     """The slot of the timetable with that interval, past or future; None where there is none."""
+    # a slot runs at its interval's start or later; a second before, as `slots_after` leaves out the instant itself
     coming = islice(slots_after(timetable, named[0] - 1), MOST_SLOTS)
     near = takewhile(lambda slot: to_unix(slot.start) <= named[1], coming)
     return next((slot for slot in near if _names_interval(named, (to_unix(slot.start), to_unix(slot.end)))), None)
@@ -231,7 +239,10 @@ def _not_due_error(context: PlanningContext, asset: AssetSpec, state: AssetState
 def _not_due_event_error(
     context: PlanningContext, asset: AssetSpec, state: AssetState, instance_text: str
 ) -> InputError:
-    """The error for an interval of an asset that runs by events, with the due intervals as a hint."""
+    """The error for an interval of an asset that runs by events, with the due intervals as a hint.
+
+    Due events without a data interval cannot be named by one.
+    """
     due = _due_instances(context, asset, state)
     intervals = list(
         dict.fromkeys(interval for part in due if (interval := _interval_of_causes(context, part)) is not None)

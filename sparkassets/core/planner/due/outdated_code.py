@@ -35,6 +35,10 @@ def has_other_code(asset: AssetSpec, state: AssetState) -> bool:
 
 
 def _outputs_of_others(asset: AssetSpec, state: AssetState, *, same_rows: bool) -> tuple[DefinitionOutput, ...]:
+    """Present partitions, without skipped ones, by each definition but the asset's own.
+
+    With ``same_rows`` only definitions that certainly return the same rows as the asset's own, else only the others.
+    """
     own = asset.definition
     others = [each for each in state.definition_outputs if own is not None and each.definition.id != own.id]
     if own is None or not others:
@@ -120,7 +124,10 @@ def code_note(context: PlanningContext, asset: AssetSpec, state: AssetState) -> 
 def _describe_outputs(
     context: PlanningContext, asset: AssetSpec, state: AssetState, outputs: tuple[DefinitionOutput, ...]
 ) -> str:
-    """The note's text: by which code and run the outputs were made, and the command that computes them again."""
+    """The note's text: by which code and run the outputs were made, and the command that computes them again.
+
+    Where all of that code came after the asset's own, the asset's own is the outdated one.
+    """
     newest = max(outputs, key=lambda each: (each.at, each.since))
     when_text = f"{newest.run} at {context.format_instant(newest.at)}" if newest.run else "it was computed"
     if all(each.since > _own_definition_seq(asset, state) for each in outputs):
@@ -136,16 +143,16 @@ def _describe_outputs(
 
 
 def _needs_rebuild(asset: AssetSpec, outputs: tuple[DefinitionOutput, ...]) -> bool:
-    """Whether the code's columns fit no stored row, and a run does not replace all of them anyway."""
+    """Whether only a rebuild can write the code's columns; never where each run replaces the whole table anyway."""
     takes_all = not asset.partitioning.is_partitioned and asset.write is not None and asset.write.takes_all
     return not takes_all and any(_has_other_columns(asset, each) for each in outputs)
 
 
 def _has_other_columns(asset: AssetSpec, made: DefinitionOutput) -> bool:
-    """Whether the query certainly returns columns that the table lacks, or lacks columns of a strict schema.
+    """Whether the query certainly lacks columns that the other code wrote, or, under ``schema: strict``, adds any.
 
-    Only a rebuild may write these. False where the query's text does not show its columns, or its parameters differ by
-    segment.
+    Only a rebuild can write its rows. False where a query's text does not show its columns, and where parameters differ
+    by segment, as no single run could rebuild the table.
     """
     was, now = _stored_columns(asset, made.definition), _stored_columns(asset, asset.definition)
     if not was or not now or asset.segment_params is not None:

@@ -18,7 +18,7 @@ from sparkassets.frozen import replace
 
 
 def remaining_request(context: PlanningContext, asset: AssetSpec, request: RedoRequest) -> PartitionSet:
-    """Partitions left of a request that the asset has now, without those that a parallel run computes."""
+    """Partitions left of a request that could run now: those over, of known segments, that no parallel run computes."""
     remaining = (
         asset.partitioning.cover(request.left)
         & asset.partitioning.known_partitions
@@ -33,7 +33,7 @@ def requested_partitions(context: PlanningContext, asset: AssetSpec, state: Asse
 
 
 def open_request(asset: AssetSpec, state: AssetState, requested: PartitionSet) -> RedoRequest | None:
-    """The request of exactly these partitions, with what is left of it; None where nothing is left."""
+    """The request of exactly these partitions, with what is left of it; None without one, or where nothing is left."""
     request = next((each for each in state.redo_requests if each.asked == requested), None)
     remaining = (
         asset.partitioning.cover(request.left) & asset.partitioning.known_partitions if request is not None else NOTHING
@@ -50,7 +50,7 @@ def add_redo_runs(case: DecisionInput, progress: DecisionProgress, steps: Sequen
     Args:
         case: The asset and its state.
         progress: The progress of the schedule's decision.
-        steps: The steps through which the request's due_run goes.
+        steps: The steps through which the request's due run goes.
     """
     for request in case.state.redo_requests:
         remaining = remaining_request(case.context, case.asset, request)

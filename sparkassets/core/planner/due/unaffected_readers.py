@@ -58,7 +58,8 @@ def _is_only_code_changed(context: PlanningContext, asset: AssetSpec, partitions
     """Whether the code is all that changed since ``partitions`` were computed, so that a run reads the same input.
 
     ``since`` is the sequence number at which the oldest of the other code came. An ignored inlet makes nothing stale
-    but is read again, so its updates count too.
+    but is read again, so its updates count too. False where more than the code can change the rows: lost or withheld
+    rows, other writers, and runs that do not replace what was there.
     """
     state = context.state_of(asset)
     if asset.outlets or asset.write is None or not asset.write.takes_all or asset.writes_itself:
@@ -103,6 +104,9 @@ def _may_read(consumer: AssetSpec, asset: AssetSpec, touched: frozenset[str]) ->
 
 
 def _is_read_plainly(inlet: InletSpec) -> bool:
-    """Whether only the query reads the inlet, so that the query tells which columns matter."""
+    """Whether only the query reads the inlet, so that the query tells which columns matter.
+
+    Rules and foreign keys may read columns that the query does not name.
+    """
     has_other_use = inlet.waits_only or inlet.is_foreign_key_only or inlet.rules
     return inlet.reads_present_rows and inlet.view is None and not has_other_use

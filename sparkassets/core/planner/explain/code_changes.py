@@ -112,7 +112,11 @@ def _count_runs(asset: AssetSpec, partitions: PartitionSet) -> int:
 
 
 def _categorize(old: AssetDefinition, new: AssetDefinition, touched: ColumnEffect, *, is_read: bool) -> ChangeCategory:
-    """The category of the change; a query whose structure is hidden, and a function, leave it unknown."""
+    """The category of the change; a query whose structure is hidden, and a function, leave it unknown.
+
+    Where every column may change, it is ``breaking`` if only the SQL differs (``parts`` has all else, such as
+    parameters) and both queries can be split into their clauses.
+    """
     from sparkassets.core.definitions.query_parts import returns_same_rows, split_query
 
     if returns_same_rows(old, new):
@@ -167,6 +171,7 @@ def describe_recompute_cost(change: CodeChange, project: ProjectSpec) -> str:
 
 
 def _asset_with_count(asset: AssetSpec, partitions: PartitionSet) -> str:
+    """The asset's name with the number of partitions; the name alone for a whole asset."""
     if partitions == EVERYTHING or not asset.partitioning.is_partitioned:
         return asset.name
     return f"{asset.name} ({plural(asset.partitioning.count(partitions), 'partition')})"

@@ -18,7 +18,7 @@ TouchedColumns = frozenset[str] | None
 def find_reached_columns(
     context: PlanningContext, asset: AssetSpec, effect: ColumnEffect
 ) -> dict[str, frozenset[str] | None]:
-    """The touched columns of each asset downstream that has any, upstream first.
+    """The touched columns of each asset downstream that has any, upstream first; None in place of them for all columns.
 
     A query that cannot be derived, and a function, pass a touched column that they may read on to all of theirs.
     """
@@ -34,7 +34,7 @@ def find_reached_columns(
 
 
 def _union(parts: Sequence[TouchedColumns]) -> TouchedColumns:
-    """The columns of all parts."""
+    """The columns of all parts; None (all columns) if one part is None."""
     known = [each for each in parts if each is not None]
     return frozenset[str]().union(*known) if len(known) == len(parts) else None
 
@@ -42,7 +42,10 @@ def _union(parts: Sequence[TouchedColumns]) -> TouchedColumns:
 def _pass_on(
     derivations: AssetDerivations, consumer: AssetSpec, touched: dict[str, TouchedColumns]
 ) -> Iterator[TouchedColumns]:
-    """The consumer's columns that are made of touched ones, for each inlet of which it may read one; None for all."""
+    """Yields, for each inlet of which the consumer may read a touched column, its own columns that are made of those.
+
+    None stands for all of its columns. An inlet that it only waits for passes nothing on.
+    """
     for inlet in consumer.inlets.values():
         if inlet.waits_only or inlet.name not in touched:
             continue

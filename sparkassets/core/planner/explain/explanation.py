@@ -126,6 +126,7 @@ def _explain_runs(asset: AssetSpec, runs: list[PlannedRun], partitions: Partitio
     """Nodes for the first `RUNS_SHOWN` runs that compute some of the partitions, and one that counts the others."""
     nodes, shown = [], [run for run in runs if _is_about(run, partitions)]
     for run in shown[:RUNS_SHOWN]:
+        # parallel runs, which have a run slot, start together with the first
         run_text = name_partitions(
             "runs now" if run is runs[0] or run.run_slot else "runs then", run.partitions, asset.partitioning
         )
@@ -329,7 +330,10 @@ def _explain_inlet(
 def _explain_blockers(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> list[str]:
-    """Reasons why failed and withheld inlet partitions hold some partitions back, whatever ``require`` demands."""
+    """Reasons why failed and withheld inlet partitions hold some partitions back, whatever ``require`` demands.
+
+    The inlet's blockers name its own partitions, so for a partitioned asset they are mapped to the asset's first.
+    """
     decision = context.decisions.get(inlet.name)
     if decision is None or not decision.blockers or inlet.on_update == "ignore":
         return []
@@ -347,7 +351,7 @@ def _explain_needed(
 ) -> list[ExplanationNode]:
     """Nodes that count the needed inlet partitions that are present, and name the missing ones.
 
-    Where all partitions are asked for, those that the missing ones need. None where the inlet is read as a whole.
+    Where all partitions are asked for, what the missing ones need. Empty where the inlet is read as a whole.
     """
     if not context.dependency(asset, inlet).is_mapped:
         return []
@@ -418,7 +422,10 @@ def _explain_skip(context: PlanningContext, asset: AssetSpec, state: AssetState)
 
 
 def _explain_last_run(context: PlanningContext, asset: AssetSpec, state: AssetState) -> ExplanationNode:
-    """Node for the newest success: when it was, its rows, and warnings of its validations; or that there was none."""
+    """Node for the newest success: when it was, its rows, and warnings of its validations; or why there is none.
+
+    Without one, the asset never ran or never succeeded, or its output was deleted, after which no earlier run counts.
+    """
     if state.last is None:
         never_text = "never succeeded" if state.failed or state.last_skip else "never ran"
         return ExplanationNode(never_text if state.loss is None else "its output was deleted")

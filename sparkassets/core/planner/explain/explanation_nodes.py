@@ -49,7 +49,10 @@ class ExplanationNode:
 def explain_partitions(
     context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet
 ) -> ExplanationNode:
-    """Node for some of an asset's partitions: how many are current, missing, stale, withheld or failed, and why."""
+    """Node for some of an asset's partitions: how many are current, missing, stale, withheld or failed, and why.
+
+    Each row is (what is said of the partitions, the partitions, whether that is a reason to run: `ExplanationNode`).
+    """
     partitioning = asset.partitioning
     pending, present = find_pending(context, asset, state), partitioning.inside(state.coverage)
     unlisted = partitioning.unknown_partitions(present)
@@ -173,7 +176,10 @@ def _stale_since(context: PlanningContext, asset: AssetSpec, state: AssetState, 
 def _marked_rows(
     context: PlanningContext, asset: AssetSpec, state: AssetState, pending: PendingPartitions, current: PartitionSet
 ) -> list[tuple[str, PartitionSet, bool | None]]:
-    """Rows for marks that still hold, with their times, and for the partitions that a skip cuts off."""
+    """Rows for marks that still hold, with their times, and for the partitions whose inputs are all skipped.
+
+    A mark holds while its partitions are what it says: those done, for example, while they are current.
+    """
     partitions_by_kind = {
         "done": current,
         "missing": pending.missing,

@@ -102,7 +102,8 @@ def _trace_outlet(context: PlanningContext, asset: AssetSpec, reached: ReachedBy
 def _trace_asset(context: PlanningContext, asset: AssetSpec, reached: ReachedByAsset) -> list[ReachedPartitions]:
     """The reached partitions of one asset: first those that are computed again, then those that stay as they are.
 
-    Where none is reached although its inlets are, one entry says why.
+    ``through`` are the inlets that read something reached; ``causes`` those whose updates make partitions stale. Where
+    no partition is reached although inlets are, one entry says why.
     """
     uris = {context.project.assets[name].uri for name in reached}
     through = [inlet for inlet in asset.inlets.values() if _reads_reached(inlet, uris, reached)]
@@ -151,7 +152,8 @@ def _recomputed_partitions(
 ) -> PartitionSet:
     """Partitions of an asset that become stale by the reached inlets ``causes`` and are computed again by themselves.
 
-    Partitions that an asset appended stay as they are.
+    Partitions that an asset appended stay as they are. An asset without partitions runs for an update only if it has no
+    timetable.
     """
     if asset.partitioning.is_partitioned:
         partitions = _partitions_made_of(context, asset, causes, reached)

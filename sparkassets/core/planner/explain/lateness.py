@@ -96,7 +96,10 @@ def describe_lateness(late: AssetLateness, asset: AssetSpec) -> str:
 def _lateness_of_runs(
     context: PlanningContext, asset: AssetSpec, expect: DeadlineSpec, by: int
 ) -> AssetLateness | None:
-    """The lateness of an asset without time: no run, or update of a source, came since the deadline before ``by``."""
+    """The lateness of an asset without time: no run, or update of a source, came since the deadline before ``by``.
+
+    None where one came. Before the first of all deadlines any time counts (0).
+    """
     previous_deadline = _newest_deadline(expect, by - 1) or 0
     if asset.source is not None:
         last = context.state.dataset(asset.uri).last_fresh_at

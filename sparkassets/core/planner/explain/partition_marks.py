@@ -55,7 +55,7 @@ def answer_with_mark(asset: AssetSpec, state: AssetState, mark: MarkEntry) -> Ma
 
 
 def _oldest_question(state: AssetState) -> tuple[RecoveryQuestion, RunRequest]:
-    """The question about the lost runs, and the request of the oldest of these runs."""
+    """The question about the lost runs, and the request of the oldest of these runs; a claim must ask a question."""
     (question, *_) = (link.question for link in state.asking_claims if link.question is not None)
     (request, *_) = (link.entry.request for link in state.chain if link.entry.run == question.runs[0])
     return question, request
@@ -149,7 +149,10 @@ def build_mark_entries(context: PlanningContext, marking: MarkRequest) -> list[M
 
 
 def _build_outlet_entry(context: PlanningContext, name: str, writer_entry: MarkEntry) -> MarkEntry:
-    """The entry of a mark for an outlet; the multi-asset's own entry uses up what was due."""
+    """The entry of a mark for an outlet; the multi-asset's own entry uses up what was due.
+
+    ``done`` makes present what the multi-asset's mark does, and what this outlet's own table lacks.
+    """
     arrived, coverage = writer_entry.made_present, context.state_of(context.asset(name)).coverage
     if writer_entry.kind == "done" and not writer_entry.partitions.is_everything:
         arrived = writer_entry.made_present | (writer_entry.partitions - coverage)
@@ -228,7 +231,11 @@ def accept_withheld(context: PlanningContext, marking: MarkRequest) -> MarkEntry
 def _accept_partitions(
     context: PlanningContext, marking: MarkRequest, state: AssetState, withheld: WithheldStatus
 ) -> MarkEntry | None:
-    """The acceptance of withheld partitions; None where they are accepted already."""
+    """The acceptance of withheld partitions, with everything meaning all of them; None where all are accepted already.
+
+    Raises:
+        InputError: Some of the named partitions are not withheld or run, or none of the asset is withheld.
+    """
     asset = marking.asset
     if not marking.partitions.is_everything:
         _refuse_running(context, asset, state, marking.partitions)
@@ -251,7 +258,10 @@ def _accept_partitions(
 def _accept_run(
     context: PlanningContext, marking: MarkRequest, state: AssetState, withheld: WithheldStatus
 ) -> MarkEntry | None:
-    """The acceptance of a withheld run of an asset without partitions: the named one, or the only one."""
+    """The acceptance of a withheld run of an asset without partitions: the named one, or the only one.
+
+    None where it is accepted already. Refused where several withheld runs, or none, fit what is named.
+    """
     asset = marking.asset
     _refuse_unsettled(context, state)
     resting = [each for each, _ in withheld.records if _is_named(marking, each)]
@@ -278,6 +288,7 @@ def _refuse_unheld(context: PlanningContext, marking: MarkRequest, state: AssetS
 
 
 def _is_named(marking: MarkRequest, record: WithheldPartitions) -> bool:
+    """Whether the withheld run has the interval and the run that the person named; True where they named neither."""
     return (marking.interval is None or record.interval == marking.interval) and marking.run in ("", record.run)
 
 
@@ -317,7 +328,8 @@ def _newly_marked(
 ) -> PartitionSet:
     """The part of ``partitions`` for which the mark is news.
 
-    For ``done`` these are all that are not current.
+    For ``done`` these are all that are not current, and those that other writers, other code or removed inputs touched:
+    the mark then says that they are right as they are.
 
     Raises:
         InputError: ``done`` is said of partitions whose interval is not over.

@@ -268,7 +268,7 @@ def _explain_unavailable_changes(context: PlanningContext, asset: AssetSpec, sta
         return ()
     from sparkassets.core.planner.gates.incremental_reads import increment_refusals
 
-    reasons = {wait.reason for wait in find_decision(context, asset).waiting}
+    reasons = {wait.reason for wait in find_decision(context, asset).waiting}  # others while it is paused, for example
     refusals = increment_refusals(context, asset, state)
     return tuple(f"waits for a person: {reason}" for reason in refusals if reason in reasons)
 
@@ -425,7 +425,7 @@ def _next_start(
 ) -> int | None:
     """When time alone starts a run, Unix seconds: in the past where one is due; None where it starts none.
 
-    ``pending`` is None for an asset without partitions.
+    Where no partition is due, it is the next tick. ``pending`` is None for an asset without partitions.
     """
     timetable, condition = asset.schedule.timetable, asset.schedule.condition
     if timetable is None:

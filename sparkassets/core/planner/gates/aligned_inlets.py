@@ -111,7 +111,8 @@ class AlignedGroup:
 def align_unpartitioned(context: PlanningContext, asset: AssetSpec, interval: tuple[int, int] | None) -> InletAlignment:
     """Returns the aligned inlets of the run with this data interval (Unix seconds).
 
-    Without aligned inlets, or for a run without an interval, there is nothing to align: no pins and no reasons.
+    A run reads the upstream's run that is over at the end of its own interval. Without aligned inlets, or for a run
+    without an interval, there is nothing to align: no pins and no reasons.
     """
     inlets = _aligned_inlets(asset)
     if not inlets or interval is None:
@@ -212,7 +213,8 @@ def _next_slot_end(context: PlanningContext, inlet: InletSpec, end: int) -> int 
 def _last_partition_before(timetable: Timetable, partitioning: Partitioning, bound: int, own_tick: Slot | None) -> int:
     """End of the last partition that belongs to a tick whose interval ends before ``bound``, Unix seconds.
 
-    Without a tick (``own_tick`` is None) the last partition that itself ends before ``bound``.
+    From ``bound`` on, ticks read another upstream run. Without a tick (``own_tick`` is None) the last partition that
+    itself ends before ``bound``.
     """
     newest = None if own_tick is None else timetable.last_over(from_unix(bound) - SECOND)
     return partitioning.finished_partitions(bound - 1 if newest is None else to_unix(newest.end)).last
@@ -258,6 +260,8 @@ def _align_inlet(
         interval: Data interval of the asset's run, Unix seconds.
         partitions: Partitions of the run, for the waiting reason.
         ticks: Cache of the upstream's due ticks.
+
+    The result has a pin and a note, a note on what it goes without in place of that run, or a reason to wait.
     """
     if slot is None:
         return InletAlignment(
@@ -293,6 +297,7 @@ def _explain_going_on(
 ) -> str:
     """Why a run continues without the upstream's run of its tick; empty where it waits for it.
 
+    ``require: any`` or ``none`` continues only where no run will bring the output by itself (``settled``).
     ``tolerance_over`` is when the inlet's tolerance ends, Unix seconds; None without one.
     """
     if inlet.tolerance is not None and tolerance_over is not None and context.now >= tolerance_over:
@@ -343,6 +348,7 @@ def _wait_for_run(
     """Reason to wait for the upstream's run of ``slot``.
 
     It ends at ``tolerance_over`` (the end of the tolerance), if there is an earlier run that can be read from then on.
+    Its ``until`` is the upstream's own tick while that is still to come: nothing can change before it.
     """
     reason, due = f"waits for {inlet.name}'s {run_text}", to_unix(slot.run_after)
     until = due if due > context.now else None

@@ -42,7 +42,8 @@ def _newest_finished_slot(context: PlanningContext, inlet: InletSpec, end: int) 
 def run_read_at(context: PlanningContext, inlet: InletSpec, end: int) -> Slot | None:
     """The slot of the upstream's run that is read at ``end``: the newest that is over and was not skipped.
 
-    None where the upstream has no such slot.
+    None where the upstream has no such slot. After `MOST_SKIPPED` skipped runs in a row it gives up and returns one
+    that was skipped.
     """
     slot, skipped_count = _newest_finished_slot(context, inlet, end), 0
     while slot is not None and skipped_count < MOST_SKIPPED and _is_skipped(context, inlet, slot):
@@ -70,7 +71,8 @@ def find_output(
 ) -> UpstreamOutput:
     """The output of the upstream's run of ``slot``; without a pin where it does not exist.
 
-    With ``allows_partial`` the output counts even if some of the slot's partitions are missing.
+    With ``allows_partial`` the output counts even if some of the slot's partitions are missing. Otherwise all must be
+    present or skipped; a slot without partitions counts as present.
     """
     upstream, end = context.project.assets[inlet.name], to_unix(slot.end)
     if upstream.partitioning.is_partitioned:
@@ -120,7 +122,10 @@ def _is_skipped(context: PlanningContext, inlet: InletSpec, slot: Slot) -> bool:
 
 
 def find_newest_output(context: PlanningContext, inlet: InletSpec, slot: Slot) -> tuple[Slot, UpstreamOutput] | None:
-    """The newest of the upstream's runs up to ``slot`` with an output, as (slot, output); None where there is none."""
+    """The newest of the upstream's runs up to ``slot`` with an output, as (slot, output); None where there is none.
+
+    It goes back by what was published, so runs that published nothing are passed over at once.
+    """
     timetable = context.project.assets[inlet.name].schedule.timetable
     output = find_output(context, inlet, slot, allows_partial=True)
     while output.pin is None:
@@ -143,7 +148,10 @@ def last_published_end(context: PlanningContext, inlet: InletSpec, slot: Slot) -
 
 
 def _pin_partitions(context: PlanningContext, upstream: AssetSpec, inlet: InletSpec, parts: PartitionSet) -> InletPin:
-    """Pins the partitions: at the table's newest version if its columns hold them, else their newest iteration."""
+    """Pins the partitions: at the table's newest version if its columns hold them, else their newest iteration.
+
+    If no iteration has just these partitions, the whole table at its newest version.
+    """
     if upstream.partitioning.has_columns:
         return context.pin(inlet, parts)
     known = context.state.assets[inlet.name]
@@ -212,7 +220,10 @@ def find_missing_output_reason(
 def _reason_of_missing_partitions(
     context: PlanningContext, writer: AssetState, state: AssetState, lacking: PartitionSet
 ) -> MissingOutputReason:
-    """Why the ``lacking`` partitions of a run are not published: withheld, failed, or still to come."""
+    """Why the ``lacking`` partitions of a run are not published: withheld, failed, or still to come.
+
+    ``writer`` is the state of the multi-asset that writes the upstream ``state``, else the same.
+    """
     records = (each for each in reversed(writer.withheld) if not each.skipped)
     record = next((each for each in records if each.partitions.overlaps(lacking)), None)
     if record is None:

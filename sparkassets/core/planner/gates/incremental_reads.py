@@ -38,7 +38,7 @@ class InletIncrement:
 
     @property
     def is_behind(self) -> bool:
-        """Whether the inlet has a later version than the position."""
+        """Whether the inlet's table is at another version than was read; False where none was read by version."""
         position, version = TablePosition.parse(self.pin.low or ""), self.pin.version
         return (
             position is not None and version is not None and position != TablePosition(self.pin.table_id or "", version)
@@ -84,8 +84,9 @@ def _pin_increments(
 ) -> DecisionProgress:
     """Pins these reads in every due run.
 
-    No change feed says which rows left an inlet that is read again, so the run's rows replace the whole table. They
-    also do where a run rereads all for another reason while the position advances past unread changes.
+    A run reads only what is new, or everything (pins without ``low``). No change feed says which rows left an inlet
+    that is read again, so the run's rows replace the whole table. They also do where a run rereads all for another
+    reason while the position advances past unread changes.
     """
     asset = case.asset
     is_recomputable = asset.is_recomputable
@@ -126,12 +127,13 @@ def _describe_increment(inlet: str, increment: InletIncrement, *, rereads_all: b
 def plan_increment(context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: InletSpec) -> InletIncrement:
     """Plans the read of an inlet that is read by its changes: those after the last read version, or all of it.
 
-    The first read takes all. So does one whose changes were lost, unless the asset appends, which is refused.
+    The first read takes all. So does one whose changes were lost, unless the asset appends, which is refused. Changes
+    that were never recorded, or cannot be read now, are refused for any asset.
     """
     watermark = state.watermarks.get(inlet.name)
     pin = context.pin(inlet, EVERYTHING, watermark)
     if pin.version is None or pin.table_id is None:
-        return InletIncrement(pin, "")
+        return InletIncrement(pin, "")  # there is no table yet
     if watermark is None:
         note = f"reads all of {inlet.name} first (version {pin.version})"
         return InletIncrement(

@@ -32,7 +32,7 @@ from sparkassets.frozen import frozen, replace
 
 
 def explain_stale_inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> str | None:
-    """Why ``fresh_within`` keeps the asset from running; None where it does not."""
+    """Why ``fresh_within`` keeps the asset from running; None where it does not, or before the inlet's first update."""
     dataset = context.dataset(inlet)
     if inlet.fresh_within is None or not dataset.seq:
         return None
@@ -54,7 +54,7 @@ def unquiet_until(context: PlanningContext, inlet: InletSpec) -> int | None:
 def unquiet_partitions(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> tuple[PartitionSet, int | None]:
-    """The given partitions that read what was updated less than ``settle`` ago, and when they may run.
+    """The given partitions that read what was updated less than ``settle`` ago, and when all of them may run.
 
     The time is in Unix seconds. (nothing, None) where the inlet is quiet.
     """
@@ -154,7 +154,10 @@ class _GateQuery:
 
 
 def apply_gates(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
-    """Step that removes the partitions that inlets' gates hold back, and holes, which no input will ever fill."""
+    """Step that removes the partitions that inlets' gates hold back, and holes: those whose inputs never existed.
+
+    A partitioned asset has one due run at this step. Of the runs of an asset without partitions the first decides.
+    """
     if not progress.due_runs:
         return progress
     due_run = progress.due_runs[0]
@@ -210,7 +213,7 @@ def check_gates(
 def _require_known_columns(query: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
     """Gate of ``require: none``: closed until the inlet was written once or declares its columns.
 
-    Until then nobody knows which columns to read.
+    Until then nobody knows which columns to read. Of the sources, only tables are checked.
     """
     context, upstream = query.context, query.context.project.assets[inlet.name]
     if inlet.require.kind != "none" or inlet.waits_only or upstream.columns:

@@ -45,7 +45,8 @@ def _remove_failed_partitions(
 def _remove_failed_runs(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Removes the runs of an asset without partitions after a failure, unless a new cause came since.
 
-    Under ``every_instance`` with events a failed run keeps no other from running: each answers events of its own.
+    Under ``every_instance`` with events a failed run keeps no other from running: each answers events of its own. Else
+    consumers wait for the asset as a whole.
     """
     name, context = case.asset.name, case.context
     failures = tuple(item for item in case.state.failed if item.invocation == context.invocation)

@@ -15,7 +15,10 @@ from sparkassets.frozen import replace
 
 
 def decide_held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
-    """Decision for an asset that cannot run because of its own table; None where the table is fine."""
+    """Decision for an asset that cannot run because of its own table; None where the table is fine.
+
+    Its table or an outlet's cannot be observed, lost what no run can compute again, or has another partitioning.
+    """
     faults, stuck = context.faults, False
     reason = next((faults[name] for name in (asset.name, *asset.outlets) if name in faults), None) if faults else None
     if reason is None and (reason := _explain_needs_person(asset, state)):
@@ -99,7 +102,7 @@ def _note_repairs(
 
 
 def _unrepaired_loss(loss: TableLoss, runs: tuple[PlannedRun, ...]) -> PartitionSet:
-    """The lost partitions that these runs do not compute again."""
+    """The lost partitions that these runs do not compute again; any run repairs an asset without partitions."""
     if loss.partitions.is_everything:
         return NOTHING if runs else EVERYTHING
     return loss.partitions - PartitionSet.union(run.partitions for run in runs)

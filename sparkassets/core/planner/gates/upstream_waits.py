@@ -67,7 +67,11 @@ def _has_news_or_failure(case: DecisionInput) -> bool:
 
 
 def _wait_partitions(case: DecisionInput, progress: DecisionProgress, pending: PendingPartitions) -> DecisionProgress:
-    """Removes partitions that wait for an upstream run, and notes the withheld inputs that the others go without."""
+    """Removes partitions that wait for an upstream run, and notes the withheld inputs that the others go without.
+
+    Under a condition partitions that are not due yet count as coming too, as the upstream's update will make them due;
+    under a timetable only what its tick made due.
+    """
     waits = find_upstream_waits(case.context, case.asset, pending.wanted)
     not_waiting = progress.partitions - waits.expected - waits.blocked_partitions
     progress = progress.with_notes(_describe_withheld_inputs(case.context, case.asset, not_waiting))
@@ -162,7 +166,11 @@ def _reads_any(case: DecisionInput, inlet: InletSpec, parts: PartitionSet) -> bo
 
 
 def find_upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: PartitionSet) -> UpstreamWaits:
-    """Finds the partitions of ``wanted`` whose input is coming in this invocation, or cannot come."""
+    """Finds the partitions of ``wanted`` whose input is coming in this invocation, or cannot come.
+
+    A partition gets at most one blocker and one reason of what is coming, each by the first inlet that has one; of one
+    inlet, a blocker counts before what is coming.
+    """
     expected, blocked, later = NOTHING, NOTHING, NOTHING
     waiting: list[Waiting] = []
     awaited: list[Waiting] = []
@@ -176,7 +184,7 @@ def find_upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: Part
         dependent = NOTHING
         for blocker in (
             decision.blockers if inlet.view is None else ()
-        ):  # of values it is not known which would have come
+        ):  # a view by values is not asked: it is not known which values would have come
             reading = (
                 (_downstream_partitions(context, asset, inlet, blocker.partitions, wanted) & allowed)
                 - blocked
@@ -254,7 +262,10 @@ def _describe_withheld_inputs(context: PlanningContext, asset: AssetSpec, partit
 def _keep_complete(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, expected: PartitionSet, partitions: PartitionSet
 ) -> PartitionSet:
-    """The given partitions whose input is complete once ``expected`` is there; not those that need newer inputs."""
+    """The given partitions whose input is complete once ``expected`` is there; not those that need newer inputs.
+
+    All of them where it is not known which partitions come, or which are needed.
+    """
     dependency = context.dependency(asset, inlet)
     if not partitions or expected.is_everything or not dependency.is_mapped or inlet.view is not None:
         return partitions
