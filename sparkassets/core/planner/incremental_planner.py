@@ -164,7 +164,8 @@ class IncrementalPlanner:
     def _set_alarm(self, context: PlanningContext, asset: AssetSpec, decision: AssetDecision) -> None:
         """Sets the instant at which time alone may change the decision; it replaces the asset's earlier alarm.
 
-        An alarm that was replaced stays in the heap and is ignored when it comes.
+        An alarm that was replaced stays in the heap and is ignored when it comes. An instant may be by the planner's
+        time or by the real clock, so those that only one of the two has passed still count.
         """
         wake = min(
             (at for at in _decision_change_times(context, asset, decision) if at > min(context.now, context.clock)),

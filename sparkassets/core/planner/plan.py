@@ -90,7 +90,10 @@ class PlannedRun(RequestedRun):
     def from_request(
         cls, request: RunRequest, *, asset: AssetSpec, state: AssetState, events: tuple[EventRef, ...] = ()
     ) -> PlannedRun:
-        """Builds the planned run of ``asset``, which first settles the unfinished claims of its slot."""
+        """Builds the planned run of ``asset``, which first settles the unfinished claims of its slot.
+
+        The numbers of ``events``, if there are any, replace those of the request.
+        """
         definition = asset.definition.id if asset.definition is not None else ""
         return cls(
             replace(request, events=tuple(ref.seq for ref in events) or request.events, definition=definition),

@@ -140,8 +140,11 @@ def _remove_reserved(case: DecisionInput, progress: DecisionProgress) -> Decisio
     return progress.without_partitions(removed, Waiting(case.asset.name, "computed by the backfill", None, removed))
 
 
-def _remove_withheld(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
-    """Step that reports withheld partitions, which are not due."""
+def _report_withheld(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
+    """Step that adds the reasons of withheld partitions without a new cause, which are not due anyway.
+
+    Those of an asset without partitions are added where its due runs are found.
+    """
     if not case.state.withheld or case.pending is None:
         return progress
     return replace(
@@ -217,7 +220,7 @@ def _hold_in_full_pool(case: DecisionInput, progress: DecisionProgress) -> Decis
 
 STEPS: tuple[DecisionStep, ...] = (
     _remove_reserved,
-    _remove_withheld,
+    _report_withheld,
     remove_failed,
     remove_partly_appended,
     apply_upstream_waits,

@@ -216,19 +216,20 @@ def explain_refused(
     dataset, dependency = context.dataset(inlet), context.dependency(asset, inlet)
     if not dependency.is_mapped or not dataset.ever_present:
         return (explain_never_fed(context, asset, inlet, refused),)
-    before_first, removed_inputs, beyond_newest = _split_lacking(context, asset, inlet, refused)
+    before_first, lacking_between, beyond_newest = _split_lacking(context, asset, inlet, refused)
     never_fed = _never_fed_segments(before_first.clip(None, newest_input_end(context, asset)), dataset.ever_present)
     before_first = before_first - never_fed
     without_segment = dependency.affected_partitions(never_fed) & refused
     refused = refused - without_segment
     computed = refused & context.state_of(asset).coverage
-    waiting = (dependency.affected_partitions(removed_inputs - dataset.gone) & refused) | (
-        dependency.affected_partitions(removed_inputs) & computed
+    # they lack an input that was never there and may still come, or are computed already and wait for a removed one too
+    waiting = (dependency.affected_partitions(lacking_between - dataset.gone) & refused) | (
+        dependency.affected_partitions(lacking_between) & computed
     )
     before_begin = dependency.affected_partitions(before_first) & (refused - waiting)
     if inlet.require.kind != "all":  # inputs that are still to come may be enough
         before_begin = before_begin - dependency.affected_partitions(beyond_newest)
-    removed = dependency.affected_partitions(removed_inputs) & (refused - waiting - before_begin)
+    removed = dependency.affected_partitions(lacking_between) & (refused - waiting - before_begin)
     loss = context.state_of(asset).loss
     lost = removed & (loss.lost_partitions if loss is not None else NOTHING)
     begin_clause = f", before the first partition of {inlet.name}"

@@ -122,7 +122,7 @@ def _build_instance_run(
     """The run of one ``partition`` in its ``slot``; it takes over the slot's unfinished claims.
 
     If only such a claim makes it due, it keeps that claim's kind, and restores the same iteration if that was a
-    rollback.
+    rollback. If the schedule does not ask for it, it uses up no events and ticks.
     """
     context, asset, state = case.context, case.asset, case.state
     uses = due_run.uses if partition & due_run.asked_partitions else ConditionUsage()

@@ -195,7 +195,8 @@ def _explain_separate_runs(pending: PendingPartitions, partitions: PartitionSet)
 def _build_run(case: DecisionInput, pending: PendingPartitions, due_run: DueRun, batch: _BatchCut) -> PlannedRun:
     """The run of one batch; it takes over an unfinished run of the asset.
 
-    If none of its partitions is due by itself, it keeps the kind of the run that it takes over.
+    If none of its partitions is due by itself, it keeps the kind of the run that it takes over. If the schedule asks
+    for none of them, as for lookback alone, it uses up no events and ticks.
     """
     context, asset, state, partitions = case.context, case.asset, case.state, batch.partitions
     uses = due_run.uses if partitions & due_run.asked_partitions else ConditionUsage()
@@ -275,6 +276,7 @@ def _build_unpartitioned_run(case: DecisionInput, due_run: DueRun) -> PlannedRun
     context, asset, state = case.context, case.asset, case.state
     answered_seqs = {ref.seq for ref in due_run.events}
     reasons = [*filter(None, [describe_takeover(state.chain), due_run.reason, *due_run.notes])]
+    # a failed run without events is of the whole asset, so it is repeated too
     if any(answered_seqs.issuperset(item.events) for item in state.failed):
         reasons.append("failed before")
     restores = state.chain[-1].entry.request.restores if due_run.is_recovery else ""

@@ -123,7 +123,7 @@ def _concerns_read_partitions(context: PlanningContext, state: AssetState, ref: 
     """Whether an event concerns inlet partitions that the asset reads.
 
     For an inlet that is read by its newest partition, an event from there on counts too: it may be the removal of what
-    was the newest until now.
+    was the newest until now. While nothing is there to be read, any event counts.
     """
     available = context.state.dataset(ref.uri).coverage
     for inlet in state.spec.inlets:

@@ -195,6 +195,7 @@ def mark_asset(context: PlanningContext, marking: MarkRequest) -> MarkEntry | No
     changed = _newly_marked(context, marking, state, partitions) | questioned
     if not changed:
         return None
+    # what `done` makes present: all but what is present and did not fail since
     arrived = changed - (state.coverage - state.failed_partitions) if marking.kind == "done" else NOTHING
     return MarkEntry(asset.name, asset.uri, marking.kind, changed, marking.reason, marking.by, arrived)
 

@@ -23,7 +23,10 @@ def find_person_waits(plan: Plan) -> dict[str, str]:
 
 
 def person_wait_changes(context: PlanningContext) -> Iterator[PersonWaitEntry]:
-    """Yields the entries to record: one when an asset begins to wait for a person, and one when it no longer does."""
+    """Yields the entries to record: one when an asset begins to wait for a person, and one when it no longer does.
+
+    Another reason to wait for a person makes no further entry.
+    """
     reasons = find_person_waits(make_plan(context))
     for asset in context.project.assets.values():
         known = context.state.assets.get(asset.name)

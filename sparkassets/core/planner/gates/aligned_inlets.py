@@ -230,7 +230,7 @@ def _find_own_tick(timetable: Timetable, end: int) -> Slot | None:
 
     None where the timetable has no such tick.
     """
-    slot = timetable.first_after(from_unix(end) - SECOND)
+    slot = timetable.first_after(from_unix(end) - SECOND)  # no run of it starts before the end of its interval
     while slot is not None:
         same_instant = timetable.between(slot.run_after, slot.run_after)
         found = next((each for each in same_instant if to_unix(each.end) >= end), None)

@@ -47,6 +47,7 @@ def run_read_at(context: PlanningContext, inlet: InletSpec, end: int) -> Slot | 
     """
     slot, skipped_count = _newest_finished_slot(context, inlet, end), 0
     while slot is not None and skipped_count < MOST_SKIPPED and _is_skipped(context, inlet, slot):
+        # a second before the skipped slot's end, the newest that is over is the one before it
         slot, skipped_count = _newest_finished_slot(context, inlet, to_unix(slot.end) - 1), skipped_count + 1
     return slot
 

@@ -100,6 +100,7 @@ def _pin_increments(
         if due_run.accepted and due_run.pins:
             return due_run  # an accepted run publishes the rows that the person saw, so it keeps its pins
         rereads_all = must_reread_all or (is_recomputable and due_run.rereads_all)
+        # a backfill moves no position, so the next run still reads the changes
         keeps_rows = due_run.is_recovery and case.state.chain[-1].entry.kind == "backfill"
         pins = {**due_run.pins, **(full_pins if rereads_all else new_pins)}
         notes = (
@@ -138,7 +139,7 @@ def plan_increment(context: PlanningContext, asset: AssetSpec, state: AssetState
         note = f"reads all of {inlet.name} first (version {pin.version})"
         return InletIncrement(
             pin, note, rereads_all=_has_written_table(context, asset)
-        )  # it may be of a table that was restored
+        )  # a table that was restored may hold rows of earlier reads
     position = TablePosition.parse(watermark)
     availability = _check_changes(context, inlet, position, pin)
     if availability.kind in ("unrecorded", "unreadable"):

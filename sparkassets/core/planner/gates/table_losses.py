@@ -57,6 +57,7 @@ def partitions_reading_loss(
     if not _explain_not_whole(context, inlet):
         return NOTHING
     loss = _find_loss(context, inlet)
+    # a partition that reads the newest inlet partition would read a lost one, if that was the newest
     dependency = context.dependency(asset, inlet, also=loss.lost_partitions if loss is not None else NOTHING)
     is_mapped = dependency.is_mapped and inlet.view is None
     return (
