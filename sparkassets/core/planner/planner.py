@@ -303,8 +303,8 @@ def start_from_schedule(case: DecisionInput) -> DecisionProgress:
 def _wait_for_live_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
     """The decision for an asset with a live run that excludes others: it waits; None where another run may start.
 
-    Consumers wait for the partitions of the live runs, without those that bring them nothing new by
-    the runs' claims (``unread_by``).
+    Consumers wait for the partitions of the live runs, but for those that, by the runs' claims, bring them nothing new
+    (``unread_by``).
     Runs of a parallel asset exclude each other only where one claims the whole table.
     """
     live = context.live_claims(state)

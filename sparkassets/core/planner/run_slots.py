@@ -2,7 +2,7 @@
 
 The rules were model-checked (`tests/model`): a claim goes into a slot without unsettled claims, or into the one whose
 claims it overlaps, which it takes over; what overlaps a live run, or several slots, waits; a run of the whole table
-overlaps everything.
+overlaps everything. To settle a claim is to find out whether its run committed, and to record that.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def _first_unused_tick(timetable: Timetable, state: AssetState, newest: DueTick)
 
 @frozen
 class SuspectPartitions:
-    """Partitions that failed together and may fail again.
+    """Partitions that failed together and may fail again: suspects of the search for the one that is bad.
 
     Attributes:
         failure: The recorded failure.

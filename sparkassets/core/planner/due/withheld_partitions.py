@@ -1,4 +1,7 @@
-"""Withheld partitions and runs of an asset: which rest, which are retried, and which consumers wait."""
+"""Withheld partitions and runs of an asset: which rest, which are retried, and which consumers wait.
+
+They rest while a run would come to the same result: inputs, rules and code are as they were, and nobody accepted them.
+"""
 
 from __future__ import annotations
 

@@ -261,7 +261,7 @@ def _align_inlet(
         partitions: Partitions of the run, for the waiting reason.
         ticks: Cache of the upstream's due ticks.
 
-    The result has a pin and a note, a note on what it goes without in place of that run, or a reason to wait.
+    The result has either the pin, with notes on what is read and what the run goes without, or a reason to wait.
     """
     if slot is None:
         return InletAlignment(
