@@ -35,7 +35,7 @@ class RangeSet:
         """
         starts: list[int] = []
         ends: list[int] = []
-        covered_to = _PAST - 1
+        covered_to = _PAST - 1  # before any start, so that the first pair opens a range
         for start, end in sorted(pairs):
             if start >= end:
                 continue
@@ -54,7 +54,7 @@ class RangeSet:
 
     @classmethod
     def union(cls, sets: Iterable[RangeSet]) -> RangeSet:
-        """The union of the sets."""
+        """The union of the sets; the same object where all that are not empty are equal to the first."""
         nonempty = [each for each in sets if each.starts]
         if not nonempty:
             return _EMPTY
@@ -100,7 +100,7 @@ class RangeSet:
     def covers(self, other: RangeSet) -> bool:
         """Whether every instant of ``other`` is in this set."""
         for start, end in other.pairs():
-            i = bisect_right(self.starts, start) - 1
+            i = bisect_right(self.starts, start) - 1  # the only range that can hold `start`
             if i < 0 or self.ends[i] < end:
                 return False
         return True
@@ -125,6 +125,7 @@ class RangeSet:
         return i >= 0 and unix < self.ends[i]
 
     def __and__(self, other: RangeSet) -> RangeSet:
+        # an operand that is the result is returned itself: identical sets are quick to compare; so in `-` and `|`
         if not self.starts or not other.starts:
             return _EMPTY
         if self._is_span_over(other):
@@ -140,6 +141,7 @@ class RangeSet:
             return self
         if other._is_span_over(self) or self._equals(other):
             return _EMPTY
+        # of the other set only the ranges that reach into this one matter
         low, high = bisect_right(other.ends, self.starts[0]), bisect_left(other.starts, self.ends[-1])
         return self & RangeSet(other.starts[low:high], other.ends[low:high])._complement()
 
@@ -161,14 +163,14 @@ class RangeSet:
         return len(self.starts) == 1 and self.starts[0] <= other.starts[0] and other.ends[-1] <= self.ends[0]
 
     def _complement(self) -> RangeSet:
-        """Everything that is not in the set."""
+        """Everything that is not in the set: the gaps between its ranges, without an empty one at an open side."""
         starts, ends = (_PAST, *self.ends), (*self.starts, _FUTURE)
         low, high = int(starts[0] == ends[0]), len(starts) - int(starts[-1] == ends[-1])
         return RangeSet(starts[low:high], ends[low:high])
 
 
 def _intersect(few: RangeSet, many: RangeSet) -> RangeSet:
-    """The ranges of both; takes its time from ``few``."""
+    """The time that is in both; takes time by the ranges of ``few``, and copies slices of ``many``."""
     many_starts, many_ends, count = many.starts, many.ends, len(many)
     starts: list[int] = []
     ends: list[int] = []
@@ -181,7 +183,7 @@ def _intersect(few: RangeSet, many: RangeSet) -> RangeSet:
         if many_starts[i] >= end:
             continue
         starts.append(max(many_starts[i], start))
-        if many_ends[i] < end:
+        if many_ends[i] < end:  # further ranges of many begin in this one: all but the last lie wholly in it
             j = bisect_left(many_starts, end, i + 1)
             ends += many_ends[i : j - 1]
             starts += many_starts[i + 1 : j]
@@ -191,13 +193,13 @@ def _intersect(few: RangeSet, many: RangeSet) -> RangeSet:
 
 
 def _unite(few: RangeSet, many: RangeSet) -> RangeSet:
-    """The ranges of either; takes its time from ``few``."""
+    """The time that is in either; takes time by the ranges of ``few``, and copies slices of ``many``."""
     many_starts, many_ends, count = many.starts, many.ends, len(many)
     starts: list[int] = []
     ends: list[int] = []
     i = 0  # the first of many that is not copied or joined yet
     for low, high in few.pairs():
-        if i < count and many_ends[i] < low:
+        if i < count and many_ends[i] < low:  # ranges of many that end before this one are copied
             j = bisect_left(many_ends, low, i + 1)
             starts += many_starts[i:j]
             ends += many_ends[i:j]
@@ -205,7 +207,7 @@ def _unite(few: RangeSet, many: RangeSet) -> RangeSet:
         start, end = low, high
         if ends and start <= ends[-1]:  # the joined range before reaches to here
             start, end = starts.pop(), max(end, ends.pop())
-        if i < count and many_starts[i] <= end:
+        if i < count and many_starts[i] <= end:  # ranges of many that overlap or touch this one are joined to it
             j = i + 1 if many_ends[i] >= end else bisect_right(many_starts, end, i + 1)
             start, end = min(start, many_starts[i]), max(end, many_ends[j - 1])
             i = j
@@ -221,14 +223,21 @@ _EMPTY = RangeSet()
 
 _ALWAYS: Final = RangeSet.always()
 _FAR: Final = 20 * 366 * DAY
-"""This much time behind an edge stands for all time: the edge alone determines where the image begins or ends."""
+"""Seconds, at least 20 years: this much time beyond the last edge stands for endless time.
+
+Functions of calendars cannot compute with instants near `_PAST` and `_FUTURE`, and the edge alone determines where the
+image begins or ends.
+"""
 
 
 def apply_open_ended(f: Callable[[RangeSet], RangeSet], ranges: RangeSet) -> RangeSet:
     """Applies ``f`` to ranges that may be open at either side; the image is then open at that side, too.
 
+    ``f`` gets `_FAR` in place of the open side, and the image is extended to all time again.
+
     Args:
-        f: Monotonic; it must not map more than a few years at once to nothing.
+        f: Monotonic. It may map single slots to nothing, such as excluded days, but not all of a stretch of 20 years:
+            the extension starts from its image.
         ranges: Any ranges.
 
     >>> later = lambda ranges: RangeSet.from_pairs((start + 5, end + 5) for start, end in ranges.pairs())
@@ -245,6 +254,7 @@ def apply_open_ended(f: Callable[[RangeSet], RangeSet], ranges: RangeSet) -> Ran
             ranges.ends[0] - _FAR if is_open_past else None, ranges.starts[-1] + _FAR if is_open_future else None
         )
     )
+    # the spans overlap the image by one second, so that they unite with it; a side that is not open gets an empty span
     past_ranges = RangeSet.span(_ALWAYS.first, mapped.first + 1 if is_open_past else _ALWAYS.first)
     future_ranges = RangeSet.span(mapped.last - 1 if is_open_future else _ALWAYS.last, _ALWAYS.last)
     return mapped | past_ranges | future_ranges

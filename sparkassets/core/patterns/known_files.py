@@ -47,8 +47,8 @@ def digest_look(about: str, cursor: Mapping[str, Any], files: Iterable[tuple[str
 
     Args:
         about: What else decides what the look finds.
-        cursor: The fingerprints of slots, in any order: the journal keeps none.
-        files: As `fingerprint` has them, in the order in which they are listed: a listing in another order is another.
+        cursor: The fingerprints of slots, in any order, as the journal does not keep the order of keys.
+        files: As `fingerprint` has them, in the order in which they are listed; another order gives another digest.
     """
     digest, rest = blake2b(about.encode(), digest_size=16), iter(files)
     digest.update("\n".join(str(cursor[key]) for key in sorted(cursor)).encode())
@@ -207,6 +207,6 @@ def known_tables(cursor: Mapping[str, Any], partitioning: Partitioning) -> Itera
     for key, tables in cursor.items():
         slot = FileSlot.of_key(key, partitioning)
         if slot is None or not isinstance(tables, Mapping):
-            continue
+            continue  # a key of former dimensions, or a slot of files, which has a fingerprint
         for relative, seen in tables.items():
             yield KnownTable(slot, relative, seen["table_id"], seen["version"])

@@ -78,6 +78,7 @@ class PathPattern:
         if not text:
             raise PatternError("the path is empty")
         tokens = tuple(_tokens(text.rstrip("/") or "/", segments))
+        # the root reaches to the last slash before the first glob or field
         literals = [*takewhile(_is_literal, tokens)]
         before = "".join(map(str, literals))
         if len(literals) == len(tokens):
@@ -112,11 +113,12 @@ class PathPattern:
 
     @cached_property
     def _exact(self) -> re.Pattern[str]:
+        """Matches a whole path relative to the root, or the path of a file in a folder that the pattern matches."""
         return re.compile(_regex(self.tokens) + _FILE_IN_FOLDER)
 
     @cached_property
     def _segment_regex(self) -> re.Pattern[str]:
-        """The same with a group for each field of segments."""
+        """`_exact` with a named group for each field of segments, and none for the time field."""
         named = (
             f"(?P<{token.name}>{token.regex})"
             if isinstance(token, SegmentField)
@@ -129,6 +131,7 @@ class PathPattern:
 
     @cached_property
     def _loose(self) -> re.Pattern[str]:
+        """`_exact` with anything in place of the fields, to recognise misnamed files."""
         return re.compile(_regex(self._globs) + _FILE_IN_FOLDER)
 
     @cached_property
@@ -143,7 +146,7 @@ class PathPattern:
         names = [""]
         for piece in self._globs:
             if piece == "**/":
-                names.pop()
+                names.pop()  # an empty name: `**/` follows a slash, or the root
                 break
             first, *more = [piece] if piece in _GLOBS else piece.split("/")
             names[-1] += _regex([first])
@@ -184,7 +187,9 @@ class PathPattern:
         return found[1] if self.field else ""
 
     def segments_of_path(self, path: str) -> Segment | None:
-        """The tuple of segments in a path that matches; None where one of them is no value.
+        """The tuple of segments in a path that matches; None where one of them is Spark's folder of no value.
+
+        Empty where the pattern has no fields of segments, or the path does not match.
 
         >>> pattern = PathPattern.parse("landing/{region}/{day:%Y%m%d}/*.csv", ["region"])
         >>> pattern.segments_of_path("landing/nl/20130105/a.csv"), pattern.match("landing/nl/20130105/a.csv")
@@ -192,12 +197,15 @@ class PathPattern:
         """
         found = self._segment_regex.fullmatch(self._relative(path)) if self.segments else None
         if found is None:
-            return ()
+            return ()  # `match` says whether the path matches at all
         segment = tuple(each.segment(found[each.name]) for each in self.segments)
         return None if None in segment else tuple(each for each in segment if each is not None)
 
     def slot_of_path(self, path: str, partitioning: Partitioning) -> tuple[Segment, tuple[int, int]] | None:
-        """The segments and the time, in Unix seconds, of a path; None where it does not match, or one is no value."""
+        """The segments of a path and its time, as (start, end) in Unix seconds.
+
+        None where the path does not match, or one of its fields names no value.
+        """
         text, segment = self.match(path), self.segments_of_path(path)
         time = None if text is None else self.time_of_text(text, partitioning)
         return None if segment is None or time is None else (segment, time)
@@ -207,10 +215,15 @@ class PathPattern:
         return self._loose.fullmatch(self._relative(path)) is not None
 
     def _relative(self, path: str) -> str:
+        """The path below the root; a path that is relative already stays as it is."""
         prefix = self.root.rstrip("/") + "/"
         return path.removeprefix(prefix)
 
     def _check_without_time(self, of: str) -> None:
+        """Refuses a time field, which has no meaning for an asset without a dimension of time.
+
+        ``of`` says what the path leads to: for a table the hint suggests segments, as tables are named by segments.
+        """
         if self.field:
             name = self.field.name
             segments = f"add 'partition: {{segments: runtime, column: {name}}}'"
@@ -291,7 +304,10 @@ class PathPattern:
         return partition.slot_of_date(local.date()) if self.field.has_days else partition.slot_of_key_date(local.date())
 
     def time_of_text(self, text: str, partitioning: Partitioning) -> tuple[int, int] | None:
-        """`slot` by the dimension of time; all time where there is none but segments, and none of no partitions."""
+        """The time of a file by its field's text, Unix seconds, half-open; None when the text names no slot.
+
+        Without a dimension of time it is all time for partitions by segments, and an empty span without partitions.
+        """
         if partitioning.time is not None:
             return self.slot_of_text(text, partitioning.time)
         always = RangeSet.always()
@@ -308,7 +324,10 @@ class PathPattern:
         return year.isascii() and year.isdigit() and int(year) not in YEARS
 
     def extent(self, start: int, partition: TimePartition) -> tuple[int, int]:
-        """The time of the files of the slot that begins at ``start``, as `slot` gives it for their names."""
+        """The time of the files of the slot that begins at ``start``, as `slot_of_text` returns it for their names.
+
+        With a format this is the time of all slots with the same local start, as a format has no UTC offset.
+        """
         return (
             partition.slots_of_local_start(start) if self.field and self.field.parts else (start, partition.next(start))
         )
@@ -332,7 +351,10 @@ class PathPattern:
 
 
 def _local_extent(field: TimeField, start: int, partition: TimePartition) -> tuple[datetime, datetime]:
-    """The first and the last local time that a field may name of the slot that begins at ``start``."""
+    """The first and the last local time that a field may name of the slot that begins at ``start``.
+
+    A field with days names any date of the slot; one without, such as ``{month:%Y%m}``, only the date of its key.
+    """
     if field.has_hours:
         return partition.local_start(start), partition.local_last(start)
     tells = partition.first_date if field.has_days else partition.key_date
@@ -341,10 +363,12 @@ def _local_extent(field: TimeField, start: int, partition: TimePartition) -> tup
 
 
 def _example_segment(partition: SegmentPartition) -> str:
+    """A phrase for a hint with the first known segment; empty where none is known."""
     return f" such as {partition.keys[0]!r}" if partition.keys else ""
 
 
 def _slot_of_key(partition: TimePartition, key: str) -> tuple[int, int] | None:
+    """The slot with that key, as (start, end); None where the text is no key of the partition."""
     try:
         return partition.parse_key(key)
     except PartitionError:
@@ -355,6 +379,7 @@ def _slot_of_key(partition: TimePartition, key: str) -> tuple[int, int] | None:
 
 
 def _is_literal(token: Token) -> bool:
+    """Whether the token is text that stands for itself, neither a glob nor a field."""
     return isinstance(token, str) and token not in _GLOBS
 
 
@@ -385,6 +410,14 @@ def _tokens(text: str, segments: Collection[str]) -> Iterator[Token]:
 
 
 def _field(piece: str, segments: Collection[str], *, before: str) -> TimeField | SegmentField:
+    """Reads a field with its braces: a field of segments where it is named like one of their columns, else of time.
+
+    ``before`` is the pattern's text before the field. Where that ends with the column and ``=``, as in
+    ``region={region}``, Spark named the folder, and a value is escaped as Spark does it (``of_folder``).
+
+    Raises:
+        PatternError: It is no field, or a field of segments with a format.
+    """
     field = TimeField.parse(piece)
     if field.name not in segments:
         return field
@@ -418,7 +451,10 @@ def _one_field(tokens: Sequence[Token]) -> TimeField | None:
 
 
 def _check_ends(tokens: Sequence[Token]) -> None:
-    """Refuses a field of segments of which nothing tells where it begins or ends."""
+    """Refuses a field of segments next to another one, ``*`` or ``?``: nothing says where the one ends.
+
+    Both match text of any length. Two globs side by side are fine, as nobody needs to know where they meet.
+    """
     for first, second in pairwise(tokens):
         pieces = [f"{{{each.name}}}" if not isinstance(each, str) else each for each in (first, second)]
         open_ = [isinstance(each, SegmentField) or each in {"*", "?"} for each in (first, second)]
@@ -430,6 +466,7 @@ def _check_ends(tokens: Sequence[Token]) -> None:
 
 
 def _check_brackets(text: str, tokens: Sequence[Token]) -> None:
+    """Refuses character sets such as ``[ab]``: they would be taken for literal text."""
     if any(isinstance(token, str) and re.search(r"[\[\]]", token) for token in tokens):
         raise PatternError(
             f"the path {text!r} contains brackets; character sets are not supported", hint="write '?' or '*'"
@@ -437,6 +474,7 @@ def _check_brackets(text: str, tokens: Sequence[Token]) -> None:
 
 
 def _regex(tokens: Sequence[Token]) -> str:
+    """The regular expression of the tokens; its only capturing group is the time field's text."""
     return "".join(
         token.regex
         if isinstance(token, SegmentField)

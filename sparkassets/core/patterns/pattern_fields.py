@@ -145,12 +145,16 @@ class SegmentField:
 
 @cache
 def _reader(parts: tuple[str, ...]) -> tuple[re.Pattern[str], str]:
-    """What finds the digits of each directive in a text of that format, and the directives' letters."""
+    """The expression with a group of digits for each directive of a format, and the directives' letters in order."""
     pieces = (rf"(\d{{{_WIDTHS[part[1]]}}})" if part[0] == "%" else re.escape(part) for part in parts)
     return re.compile("".join(pieces), re.ASCII), "".join(part[1] for part in parts if part[0] == "%")
 
 
 def _check_part(piece: str, part: str, *, before: tuple[str, ...]) -> None:
+    """Refuses a part of a field's format: a glob, an unknown directive, or one that is in the parts ``before``.
+
+    ``piece`` is the whole field with its braces, for messages.
+    """
     if part[0] != "%":
         if "*" in part or "?" in part:
             raise PatternError(f"the field '{piece}' contains a glob", hint="write '*' outside the braces")
@@ -178,6 +182,7 @@ def _local(values: Mapping[str, int]) -> datetime | None:
         local = datetime(day.year, day.month, day.day, hour, minute)  # noqa: DTZ001 - local by definition
     except (ValueError, OverflowError):
         return None
+    # day 366 of a year with 365 days is in the next year, so it is no day of that year
     return local if day.year == values.get("Y", day.year) else None
 
 
@@ -187,6 +192,7 @@ def _directive_digits(letter: str, when: datetime, *, known: str) -> str:
 
 
 def _digits(letter: str, when: datetime) -> str:
+    """The digits that a directive writes for a local time, with leading zeros."""
     year, week, _ = when.isocalendar()
     values = {"Y": when.year, "m": when.month, "d": when.day, "H": when.hour, "M": when.minute, "G": year, "V": week}
     value = when.timetuple().tm_yday if letter == "j" else values[letter]
