@@ -214,8 +214,8 @@ class AddedPartitions:
     def with_added(self, new: PartitionSet, *, by: PartitionSet, invocation: str) -> AddedPartitions:
         """Adds the ``new`` partitions that a run of ``by`` discovered; forgets those of earlier invocations.
 
-        They are ``further`` ones where the run itself computed partitions that were due because they had been
-        discovered.
+        They are added in turn, and not due at once, where the run itself computed partitions that were due because
+        they had been discovered.
 
         >>> a, b, c = (PartitionSet.by_segment({(key,): PartitionSet.span(0, 1).time}) for key in "abc")
         >>> first = AddedPartitions().with_added(b, by=a, invocation="1")

@@ -68,6 +68,7 @@ def run_records(entries: Iterable[NumberedEntry], gone_tokens: Collection[int] =
     endings: dict[int, tuple[_Ending, NumberedEntry]] = {}
     # by the fence token of the recording claim, the older run that it found in the target
     adopted: dict[int, str] = {}
+    # runs side by side have a run slot each, other runs have slot 0
     # by (asset, run slot), the newest settled fence token: it settles all earlier claims of the slot
     settled: dict[tuple[str, int], int] = {}
     # the run slot of each claim, by its fence token
@@ -80,7 +81,7 @@ def run_records(entries: Iterable[NumberedEntry], gone_tokens: Collection[int] =
             case SuccessEntry() as success:
                 endings[success.token] = success, numbered
                 settled[success.asset, slots.get(success.recorder, 0)] = success.recorder
-                if success.recorder != success.token:
+                if success.recorder != success.token:  # one success ends both runs: the older one, and its recorder
                     adopted[success.recorder] = success.run
                     endings[success.recorder] = success, numbered
             case FailureEntry() | SkippedEntry() as ended:
@@ -100,7 +101,10 @@ def run_records(entries: Iterable[NumberedEntry], gone_tokens: Collection[int] =
 
 
 def _is_settled(ending: FailureEntry | SkippedEntry) -> bool:
-    """Whether none of the run's commits can land any more."""
+    """Whether no commit of the run can succeed any more.
+
+    A failure is settled once it is fenced, or once its run has asked a person about older runs, as it fenced these.
+    """
     return isinstance(ending, SkippedEntry) or ending.fenced or bool(ending.asked_runs)
 
 
@@ -113,6 +117,9 @@ def _build_record(
     is_gone: bool,
 ) -> RunRecord:
     """The record of one claimed run.
+
+    A run that adopted the commit of an older run computed nothing: its record has no rows, version or duration, which
+    are in the older run's record.
 
     Args:
         claim: The run's claim.
@@ -240,6 +247,7 @@ class EventUsage:
                     for runs in self._runs_triggered_by(claim):
                         runs.append(claim.run)
                 case SuccessEntry() as success:
+                    # a run that recorded an older run's commit computed nothing, so the events did not trigger it
                     if success.recorder != success.token and (recorder := self._claimed.get(success.recorder)):
                         for runs in self._runs_triggered_by(recorder):
                             runs.remove(recorder.run)
@@ -252,7 +260,11 @@ class EventUsage:
         return [self.triggered[seq] for seq in claim.request.events if seq in self.triggered]
 
     def _record_reads(self, success: SuccessEntry) -> None:
-        """Adds the run to the events that it is the first of its asset to have read."""
+        """Adds the run to ``included_in`` of the events that it is the first of its asset to have read.
+
+        A run has read an event if a pin is at least as new and overlaps the updated partitions. A run that the event
+        triggered is not added, as `triggered` lists it.
+        """
         pins: dict[str, list[InletPin]] = {}
         for pin in success.pins.values():
             pins.setdefault(pin.uri, []).append(pin)
@@ -280,7 +292,7 @@ def partition_labels(parts: PartitionSet, partitioning: Partitioning) -> list[st
     if parts.is_everything or (partitioning.is_partitioned and partitioning.can_list(parts)):
         return partitioning.labels(parts)
     labels = []
-    for segment, time in [((), parts.time), *parts.apart]:
+    for segment, time in [((), parts.time), *parts.apart]:  # () stands for all other segments
         spans = [] if time == EVERYTHING.time else list(time.pairs())
         texts = [f"{format_instant(from_unix(start))}..{format_instant(from_unix(end))}" for start, end in spans]
         labels += [",".join([*filter(None, [text]), *map(encode_segment, segment)]) for text in texts or [""] if time]

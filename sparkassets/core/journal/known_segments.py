@@ -128,6 +128,7 @@ def parse_added_segment(asset: AssetSpec, key: object, column: str | None) -> tu
             f"{show_value(key)} cannot be a segment; expected text, a whole number, a decimal, a date or a boolean"
         )
     text = str(key)
+    # `WHOLE` stands for all segments of a dimension, so no segment may contain it
     if WHOLE in text or text != escape_unwritable(text):
         raise InputError(f"{text!r} contains a character that segments do not allow")
     return found_column, text
@@ -180,6 +181,7 @@ def build_segment_entry(
         new_keys = _missing_keys(keys, current)
         return SegmentEntry(asset.name, column, added=new_keys) if new_keys else None
     learned = state.keys.get(column.lower()) if state is not None else None
+    # segments that a person removed before stay removed, and need no entry
     to_remove = _missing_keys(keys, learned.removed if learned is not None else ())
     if unknown := _missing_keys(to_remove, current):
         from sparkassets.core.suggestions import did_you_mean

@@ -145,7 +145,7 @@ def newest_origins(
     for numbered in _LineageTracer(project, state, history).relevant_entries(asset, query) if partitions else ():
         if entry_partitions := _partitions_of_entry(numbered) & partitions:
             yield replace(_build_origin(asset.name, numbered, entry_partitions), partitions=entry_partitions)
-            partitions = partitions - entry_partitions
+            partitions = partitions - entry_partitions  # an older entry of these is no longer their origin
             if not partitions:
                 return
 
@@ -258,7 +258,7 @@ class _LineageTracer:
         partitions: PartitionSet,
         changed: tuple[str, ...],
     ) -> PartitionOrigin:
-        """The origin that an entry records for ``partitions`` partitions; that of a run comes with its reads.
+        """The origin that an entry records for ``partitions``; that of a run comes with what it read.
 
         ``changed`` are phrases for later changes by other writers.
         """
@@ -289,12 +289,12 @@ class _LineageTracer:
         An inlet that is mapped by values in its rows counts as read whole, as these may stand in any partition.
         """
         upstream, inlet, parts = self.project.assets.get(name), asset.inlets.get(name), pin.parts
-        # values of a view's rows may stand in any partition of the source
         if upstream is not None and inlet is not None and inlet.view is not None:
             return InletRead(name, upstream.uri, EVERYTHING, entry.token, pin.table_id, pin.version)
         if upstream is not None and inlet is not None:
             dependency = self.project.dependency(asset, inlet)
             parts = parts & dependency.required_partitions(partitions) if dependency.is_mapped else parts
+        # an aligned run may read an older version than the newest at its claim, so only entries up to the pin count
         before = pin.seq + 1 if inlet is not None and inlet.aligned else entry.token
         return InletRead(name, pin.uri, parts, before, pin.table_id, pin.version, pin.low)
 
@@ -421,7 +421,7 @@ def _foreign_changes(numbered: NumberedEntry) -> list[tuple[PartitionSet, str]]:
 def _is_relevant(asset: AssetSpec, numbered: NumberedEntry, query: _LineageQuery) -> bool:
     """Whether an entry may be an origin for the query: it fits the asset, its table and the version that was read."""
     entry = numbered.entry
-    if getattr(entry, "asset", None) not in (asset.name, None):
+    if getattr(entry, "asset", None) not in (asset.name, None):  # an event may name its dataset only by the URI
         return False
     if not isinstance(entry, PublishedEntry):
         return True

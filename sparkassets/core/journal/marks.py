@@ -166,6 +166,7 @@ def add_mark(
     """
     kept, oldest = [*_marks_outside(marks, mark.partitions), mark], min(claims, default=mark.seq + 1)
     done = [each.seq for each in kept if each.kind == "done"]
+    # the record of a run asks which of its partitions were marked since its claim
     kept_since = min([oldest, *done[-MOST_DONE:]])
     return tuple(each for each in kept if each.kind != "done" or each.seq >= kept_since)
 

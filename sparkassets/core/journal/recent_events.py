@@ -79,7 +79,10 @@ class RecentEvents(Generic[T]):
         return cls().with_events(items)
 
     def with_events(self, items: Iterable[T]) -> RecentEvents[T]:
-        """Appends newer events, and packs older ones once there are many."""
+        """Appends newer events, and packs older ones once there are many: between `PACK` and twice as many stay loose.
+
+        A pack is encoded only once, so a snapshot of many events costs little (`EventPack`).
+        """
         loose, packs = (*self.loose, *items), list(self.packs)
         packed_to = 0
         while len(loose) - packed_to > 2 * PACK:

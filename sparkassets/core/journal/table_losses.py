@@ -88,6 +88,7 @@ def multi_asset_after_finding(
         return replace(multi_asset, loss=stuck)
     if not finding.is_loss:
         return multi_asset
+    # without a version and a table: a multi-asset has no table of its own
     lost = TableFinding(finding.kind, finding.reason, finding.lost)
     return asset_after_finding(
         multi_asset, replace(entry, asset=multi_asset.name, uri=multi_asset.spec.uri, found=lost), seq
@@ -99,6 +100,7 @@ def replaced_table_finding(asset: AssetState, entry: PublishedEntry) -> TargetEn
 
     A run that writes its target itself may have created the new table, so its success is no such finding.
     """
+    # a person decides about a loss that is recorded as stuck, so no second finding is recorded
     if asset.table_id in (None, entry.table_id) or asset.stuck_loss is not None or entry.commit_mark:
         return None
     reason = f"its table was replaced by another before {entry.run} wrote"
@@ -184,7 +186,7 @@ def build_target_entry(asset: AssetSpec, state: AssetState, finding: TableFindin
         finding: The finding; None where the table is as recorded.
     """
     stuck = state.stuck_loss
-    if finding is None and stuck is not None:
+    if finding is None and stuck is not None:  # the table is as recorded again, so the loss is over
         restored_finding = TableFinding("back", "", NOTHING, state.table_id, state.version, state.commit_mark)
         return TargetEntry(asset.name, asset.uri, restored_finding, watermarks=state.watermarks)
     if finding is None or (stuck is not None and finding.reason == stuck.reason):

@@ -172,6 +172,7 @@ def withheld_after_instance(
         if each.is_instance and not run.matches_record(each):
             kept.append(each)
         elif each.is_instance and new_record is not None:
+            # without a new cause the earlier run judged the same data, so its judges count for the new record too
             new_record = (
                 new_record
                 if each.retried_partitions
@@ -243,19 +244,23 @@ def _record_without(record: WithheldPartitions, partitions: PartitionSet) -> Wit
 
 
 def _newest_judges(judges: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
-    """The definitions of both lists without repetition, the newest last; at most `MOST_JUDGES`."""
+    """The definitions of both lists without repetition, the newest last; at most `MOST_JUDGES`.
+
+    Those of ``more`` judged later, so that a definition in both lists takes the place that it has in ``more``.
+    """
     return tuple(dict.fromkeys([*(each for each in judges if each not in more), *more]))[-MOST_JUDGES:]
 
 
 def _limit_records(records: Sequence[WithheldPartitions]) -> WithheldRecords:
-    """The newest records, with all older ones merged into one.
+    """The newest records, with all older ones merged into one, so that there are at most `MOST_RECORDS`.
 
-    The merged record counts as judged only by definitions that judged every part of it.
+    The merged record counts as judged only by definitions that judged every part of it. Else it is that of the newest
+    of the older runs, but without a data interval, as it stands for several runs.
     """
     if len(records) <= MOST_RECORDS:
         return tuple(records)
     older, newer = records[: 1 - MOST_RECORDS], records[1 - MOST_RECORDS :]
-    newest = older[-1]
+    newest = older[-1]  # of the older ones, as records are in the order of their runs
     merged = replace(
         newest,
         partitions=PartitionSet.union(each.partitions for each in older),
@@ -271,7 +276,7 @@ def _merge_verdicts(verdicts: Iterable[RuleVerdict]) -> tuple[RuleVerdict, ...]:
     """One verdict for each rule, with the samples of the newest."""
     merged: dict[str, RuleVerdict] = {}
     for each in verdicts:
-        earlier = merged.pop(each.name, None)
+        earlier = merged.pop(each.name, None)  # popped, so that the rule moves to the end, where the newest are
         if earlier is not None:
             partitions = each.partitions | earlier.partitions
             checked, failing = each.checked + earlier.checked, each.failing + earlier.failing

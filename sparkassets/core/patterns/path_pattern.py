@@ -66,11 +66,7 @@ class PathPattern:
 
     @classmethod
     def parse(cls, text: str, segments: Collection[str] = ()) -> PathPattern:
-        """Reads a pattern.
-
-        Args:
-            text: As it was written.
-            segments: Columns of segments: their fields have no format.
+        """Reads a pattern; ``segments`` are the columns of segments, whose fields have no format.
 
         Raises:
             PatternError: With the offending piece, and what is expected.
@@ -78,8 +74,7 @@ class PathPattern:
         if not text:
             raise PatternError("the path is empty")
         tokens = tuple(_tokens(text.rstrip("/") or "/", segments))
-        # the root reaches to the last slash before the first glob or field
-        literals = [*takewhile(_is_literal, tokens)]
+        literals = [*takewhile(_is_literal, tokens)]  # the root reaches to the last slash in these
         before = "".join(map(str, literals))
         if len(literals) == len(tokens):
             return cls(text, before, (), None)
@@ -189,8 +184,6 @@ class PathPattern:
     def segments_of_path(self, path: str) -> Segment | None:
         """The tuple of segments in a path that matches; None where one of them is Spark's folder of no value.
 
-        Empty where the pattern has no fields of segments, or the path does not match.
-
         >>> pattern = PathPattern.parse("landing/{region}/{day:%Y%m%d}/*.csv", ["region"])
         >>> pattern.segments_of_path("landing/nl/20130105/a.csv"), pattern.match("landing/nl/20130105/a.csv")
         (('nl',), '20130105')
@@ -202,10 +195,7 @@ class PathPattern:
         return None if None in segment else tuple(each for each in segment if each is not None)
 
     def slot_of_path(self, path: str, partitioning: Partitioning) -> tuple[Segment, tuple[int, int]] | None:
-        """The segments of a path and its time, as (start, end) in Unix seconds.
-
-        None where the path does not match, or one of its fields names no value.
-        """
+        """(segments, (start, end) in Unix seconds) of a path; None if it does not match, or a field names no value."""
         text, segment = self.match(path), self.segments_of_path(path)
         time = None if text is None else self.time_of_text(text, partitioning)
         return None if segment is None or time is None else (segment, time)
@@ -215,15 +205,11 @@ class PathPattern:
         return self._loose.fullmatch(self._relative(path)) is not None
 
     def _relative(self, path: str) -> str:
-        """The path below the root; a path that is relative already stays as it is."""
         prefix = self.root.rstrip("/") + "/"
         return path.removeprefix(prefix)
 
     def _check_without_time(self, of: str) -> None:
-        """Refuses a time field, which has no meaning for an asset without a dimension of time.
-
-        ``of`` says what the path leads to: for a table the hint suggests segments, as tables are named by segments.
-        """
+        """Refuses a time field for an asset without a dimension of time; ``of`` as in `check_time`."""
         if self.field:
             name = self.field.name
             segments = f"add 'partition: {{segments: runtime, column: {name}}}'"
@@ -304,10 +290,7 @@ class PathPattern:
         return partition.slot_of_date(local.date()) if self.field.has_days else partition.slot_of_key_date(local.date())
 
     def time_of_text(self, text: str, partitioning: Partitioning) -> tuple[int, int] | None:
-        """The time of a file by its field's text, Unix seconds, half-open; None when the text names no slot.
-
-        Without a dimension of time it is all time for partitions by segments, and an empty span without partitions.
-        """
+        """`slot_of_text`; without a dimension of time all time for partitions by segments, and none without these."""
         if partitioning.time is not None:
             return self.slot_of_text(text, partitioning.time)
         always = RangeSet.always()
@@ -324,10 +307,7 @@ class PathPattern:
         return year.isascii() and year.isdigit() and int(year) not in YEARS
 
     def extent(self, start: int, partition: TimePartition) -> tuple[int, int]:
-        """The time of the files of the slot that begins at ``start``, as `slot_of_text` returns it for their names.
-
-        With a format this is the time of all slots with the same local start, as a format has no UTC offset.
-        """
+        """The time of the files of the slot that begins at ``start``, as `slot_of_text` returns it for their names."""
         return (
             partition.slots_of_local_start(start) if self.field and self.field.parts else (start, partition.next(start))
         )
@@ -351,10 +331,7 @@ class PathPattern:
 
 
 def _local_extent(field: TimeField, start: int, partition: TimePartition) -> tuple[datetime, datetime]:
-    """The first and the last local time that a field may name of the slot that begins at ``start``.
-
-    A field with days names any date of the slot; one without, such as ``{month:%Y%m}``, only the date of its key.
-    """
+    """The first and the last local time that a field may name of the slot that begins at ``start``."""
     if field.has_hours:
         return partition.local_start(start), partition.local_last(start)
     tells = partition.first_date if field.has_days else partition.key_date
@@ -363,23 +340,17 @@ def _local_extent(field: TimeField, start: int, partition: TimePartition) -> tup
 
 
 def _example_segment(partition: SegmentPartition) -> str:
-    """A phrase for a hint with the first known segment; empty where none is known."""
     return f" such as {partition.keys[0]!r}" if partition.keys else ""
 
 
 def _slot_of_key(partition: TimePartition, key: str) -> tuple[int, int] | None:
-    """The slot with that key, as (start, end); None where the text is no key of the partition."""
     try:
         return partition.parse_key(key)
     except PartitionError:
         return None
 
 
-# --------------------------------------------------------------------------- reading the text
-
-
 def _is_literal(token: Token) -> bool:
-    """Whether the token is text that stands for itself, neither a glob nor a field."""
     return isinstance(token, str) and token not in _GLOBS
 
 
@@ -410,13 +381,9 @@ def _tokens(text: str, segments: Collection[str]) -> Iterator[Token]:
 
 
 def _field(piece: str, segments: Collection[str], *, before: str) -> TimeField | SegmentField:
-    """Reads a field with its braces: a field of segments where it is named like one of their columns, else of time.
+    """Reads a field with its braces: of segments if it is named like one of their columns, else of time.
 
-    ``before`` is the pattern's text before the field. Where that ends with the column and ``=``, as in
-    ``region={region}``, Spark named the folder, and a value is escaped as Spark does it (``of_folder``).
-
-    Raises:
-        PatternError: It is no field, or a field of segments with a format.
+    After a text ``before`` it that ends with ``region=``, values are escaped as in Spark's folders (``of_folder``).
     """
     field = TimeField.parse(piece)
     if field.name not in segments:
@@ -451,10 +418,7 @@ def _one_field(tokens: Sequence[Token]) -> TimeField | None:
 
 
 def _check_ends(tokens: Sequence[Token]) -> None:
-    """Refuses a field of segments next to another one, ``*`` or ``?``: nothing says where the one ends.
-
-    Both match text of any length. Two globs side by side are fine, as nobody needs to know where they meet.
-    """
+    """Refuses a field of segments next to another one, ``*`` or ``?``: nothing tells where the one ends."""
     for first, second in pairwise(tokens):
         pieces = [f"{{{each.name}}}" if not isinstance(each, str) else each for each in (first, second)]
         open_ = [isinstance(each, SegmentField) or each in {"*", "?"} for each in (first, second)]

@@ -102,6 +102,7 @@ def to_row(numbered: NumberedEntry) -> JournalRow:
     entry = numbered.entry
     kind = _kind_of(entry)
     layout = _ROW_LAYOUTS[kind]
+    # what is in columns is not repeated in the body; the holder is the object in the body that has those fields
     body = to_plain(replace(entry, spec=unbind_spec(entry.spec)) if isinstance(entry, SpecEntry) else entry)
     holder = body[layout.holder] if layout.holder else body
     columns = {name: getattr(entry, name) for name in layout.columns}
@@ -140,6 +141,7 @@ def _decode_entry(row: JournalRow, body: dict[str, Any]) -> Entry:
     layout = _ROW_LAYOUTS.get(row.kind)
     if layout is None:
         raise ValueError(f"unknown kind {row.kind!r}")
+    # a column without a value has None; the entry's field then has its default
     columns = {name: value for name in layout.columns if (value := getattr(row, name)) is not None}
     if "extra" in columns:
         columns["extra"] = json.loads(columns["extra"])

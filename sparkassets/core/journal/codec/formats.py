@@ -52,7 +52,7 @@ def decode_body(row: Row, kind: str, *, what: str) -> Body:
         what: Names the row in the message.
 
     Raises:
-        StateError: The format is newer than this code, or older than any release.
+        StateError: The format is newer than this code knows, or older than any release wrote.
     """
     body: Body = msgspec.json.decode(row.body)
     version = body.pop("v")
@@ -68,7 +68,7 @@ def decode_body(row: Row, kind: str, *, what: str) -> Body:
             hint="let `state` in project.yml name a new or empty folder",
             topic="state-of-another-release",
         )
-    for number in range(version, FORMAT):
+    for number in range(version, FORMAT):  # each upgrade leads to the next format
         body = _UPGRADES[number](kind, body, row)
     return body
 

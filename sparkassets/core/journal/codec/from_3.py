@@ -147,7 +147,7 @@ _VERDICTS = 8
 
 
 def _upgrade_link(stored: Body, row: Row) -> Body:
-    """An unsettled claim of a snapshot in format 4; its time ranges stood beside it."""
+    """An unsettled claim of a snapshot in format 4; in format 3 its time ranges stood beside it."""
     starts, ends, claim, run = (stored.pop(name) for name in ("starts", "ends", "claim", "run"))
     _add_parts("claim", claim, in_columns=False)
     pairs = [[start, end] for start, end in zip(starts, ends, strict=True)]

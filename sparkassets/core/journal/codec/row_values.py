@@ -28,12 +28,16 @@ def make_partition_columns(parts: PartitionSet) -> dict[str, Any]:
     time = parts.any_time()
     if time == EVERYTHING.time:
         time = RangeSet()
+    # `parts.time` is the time of all segments that are not listed, so a single one is alone only without it
     sole_segment = parts.apart[0][0] if len(parts.apart) == 1 and not parts.time else ()
     return {"segment": ",".join(map(encode_segment, sole_segment)) or None, "starts": time.starts, "ends": time.ends}
 
 
 def make_partition_body(parts: PartitionSet) -> dict[str, Any]:
-    """The partitions in the body of a row; empty where its columns have exactly this set."""
+    """The partitions in the body of a row; empty where its columns have exactly this set.
+
+    Empty columns can mean no partitions or all of time, so in these two cases the body says which.
+    """
     is_exact = bool(parts) and not parts.apart and not parts.is_everything
     return {} if is_exact else {"parts": encode_partitions(parts)}
 

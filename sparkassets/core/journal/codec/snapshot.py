@@ -55,12 +55,12 @@ def decode(rows: Iterable[SnapshotRow], *, journal_id: str) -> State:
     digests: Mapping[str, DigestMark] = {}
     seq = commit = 0
     for row in rows:
-        seq, commit = row.seq, row.commit
+        seq, commit = row.seq, row.commit  # the same in all rows: those of the whole snapshot
         try:
             body = decode_body(row, "dataset" if row.asset is None else "asset", what="the snapshot")
             if row.asset is not None:
                 assets[row.asset] = _decode_asset(row.asset, row, body)
-            elif row.uri is None:
+            elif row.uri is None:  # neither asset nor dataset: the row of the project as a whole
                 digests = from_plain(body["digests"], dict[str, DigestMark])
             else:
                 datasets[row.uri or ""] = _decode_dataset(row.uri or "", row, body)
@@ -112,6 +112,7 @@ def _encode_asset(asset: AssetState, state: State) -> SnapshotRow:
     Coverage and stale time are columns, so that people can query them; what segments add to that is in the body.
     """
     stale = [(name, *item) for name, stamped in asset.stale.items() for item in stamped.merged_stamps().items()]
+    # inlet, start, end and number of the newest cause: each range is one item of four columns of equal length
     columns = list(zip(*stale, strict=True)) or [(), (), (), ()]
     body = to_plain(replace(asset, spec=unbind_spec(asset.spec), stale=_stale_of_segments(asset.stale)))
     body = {name: value for name, value in body.items() if name not in _IN_COLUMNS}
@@ -146,19 +147,28 @@ def _stale_of_segments(stale: Mapping[str, StampedPartitions]) -> dict[str, Stam
 
 
 def _decode_asset(name: str, row: SnapshotRow, body: dict[str, Any]) -> AssetState:
-    """The asset of a snapshot's row."""
+    """The asset of a snapshot's row.
+
+    Its staleness is in columns and in the body: the columns join all segments, so for an inlet with segments only the
+    body is exact, and replaces them. The column ``cursor`` has the position of a source (`AssetState.position`).
+    """
+    # by inlet, lists of start, end and the number of the newest cause: the stored form of `StampedPartitions`
     stale: dict[str, Any] = {}
     for inlet, *item in zip(row.stale_inlets, row.stale_starts, row.stale_ends, row.stale_seqs, strict=True):
         stale.setdefault(inlet, []).append(item)
-    parts = stored_partitions(row, body, "coverage")
+    parts = stored_partitions(row, body, "coverage")  # empty without coverage
     columns = {"name": name, "watermarks": json.loads(row.watermarks), "position": json.loads(row.cursor), **parts}
     outputs = [_restore_output(plain, body["spec"], parts.get("coverage", [])) for plain in body.get("made", ())]
     asset = from_plain({**body, **columns, "stale": {**stale, **body.get("stale", {})}, "made": outputs}, AssetState)
+    # the stored inlets lack the asset's own partitioning, which would repeat in each of them
     return replace(asset, spec=bind_spec(asset.spec))
 
 
 def _shorten_output(plain: list[Any], output: DefinitionOutput, asset: AssetState) -> list[Any]:
-    """The JSON of an output, without the spec's own definition and the whole coverage, which the row has already."""
+    """The JSON list of an output, shortened by what the row has already.
+
+    None stands for the spec's own definition, `_WHOLE_COVERAGE` for partitions that are the asset's whole coverage.
+    """
     definition, since, partitions, *rest = plain
     is_own_definition = output.definition == asset.spec.definition
     is_whole_coverage = bool(output.partitions) and output.partitions == asset.coverage
@@ -259,6 +269,7 @@ def upgrade_entry_row(row: JournalRow) -> JournalRow:
     """
     if not _is_older(row.body):
         return row
+    # the upgrade is read back and compared before anything is written, as the old row is replaced
     upgraded = to_row(from_row(row))
     if from_row(upgraded) != from_row(row):
         raise StateError(f"journal entry {row.seq} would not be the same in format {FORMAT}; nothing was changed")
@@ -273,7 +284,7 @@ def upgrade_snapshot_row(row: SnapshotRow) -> SnapshotRow:
     """
     if not _is_older(row.body):
         return row
-    state = decode([row], journal_id="")
+    state = decode([row], journal_id="")  # a state of this one asset or dataset
     upgraded = encode(state)[0]
     if decode([upgraded], journal_id="") != state:
         name = row.asset or row.uri

@@ -32,6 +32,7 @@ def withheld_after_success(
     is_outdated = entry.withheld.is_everything == asset.spec.partitioning.is_partitioned
     settled = asset.settled_partitions_since(entry.token)
     request = claim.request if claim is not None else None
+    # what a person marked since the claim needs no record
     is_withheld = not is_outdated and bool(entry.withheld - settled)
     record = _withheld_record(work, asset, entry, claim, numbered) if is_withheld else None
     if request is not None and request.is_instance and not asset.spec.partitioning.is_partitioned:
@@ -157,7 +158,8 @@ def add_failure(
 ) -> Failures:
     """The failures with another one, ``failure``, without partitions that a person ``settled`` since its claim.
 
-    Partitions that are known to be ``bad`` become a failure of their own at once; the others stay undecided.
+    Partitions that are known to be ``bad`` become a failure of their own at once; the others stay undecided. For an
+    asset without partitions the failure replaces those whose events are all among its own.
     """
     if failure.partitions.is_everything:
         replaced = (*(each for each in failures if not set(each.events) <= set(failure.events)), failure)
@@ -167,7 +169,10 @@ def add_failure(
 
 
 def _add_partition_failure(failures: Failures, failure: FailedPartitions, bad: PartitionSet) -> Failures:
-    """The failures with another one, which replaces earlier ones of its partitions and continues their division."""
+    """The failures with another one, which replaces earlier ones of its partitions and continues their division.
+
+    A *division* tries failed partitions again in smaller parts, to find those whose data is bad (`RunDivision`).
+    """
     divided = next((each for each in failures if _is_divided(each, failure.partitions, failure.invocation)), None)
     if divided is not None and divided.division is not None and failure.division is not None:
         failure = replace(
@@ -225,7 +230,7 @@ def _count_division_run(failures: Failures, partitions: PartitionSet, invocation
 
 
 def _failures_without(failures: Failures, partitions: PartitionSet, *, known: PartFinding) -> Failures:
-    """The failures without ``partitions``; empty ones are dropped.
+    """The failures without ``partitions``; empty ones are dropped, and those of a whole asset.
 
     ``known`` is the new finding about what remains of a divided failure: whether it must hold a bad partition.
     """
