@@ -35,10 +35,10 @@ def iterate_chunks(rows: Iterable[Row], most: int, *, time: TimePartition | None
     for low, high, segments in _merge_rows(rows):
         start = low
         while start < high:
-            if len(segments) <= room:
+            if len(segments) <= room:  # as many whole slots as fit, each with all tuples
                 end = _chunk_end(start, high, room // len(segments), time=time)
                 parts = [segments]
-            else:
+            else:  # one slot, whose tuples fill this chunk and further ones
                 end = _chunk_end(start, high, 1, time=time)
                 part_starts = range(room, len(segments), most)
                 parts = [segments[i:j] for i, j in zip((0, *part_starts), (*part_starts, None), strict=True)]
@@ -65,7 +65,7 @@ def _slots_of_tuple(segment: Segment, ranges: RangeSet, *, time: TimePartition |
 
 
 def _merge_rows(rows: Iterable[Row]) -> Iterator[tuple[int, int, list[Segment]]]:
-    """Yields (start, end, tuples) for stretches in which the same tuples have time, oldest first."""
+    """Yields (start, end, tuples) for stretches of time that the same tuples have, oldest first; tuples ascending."""
     edges: defaultdict[int, list[tuple[int, Segment]]] = defaultdict(list)
     for segment, ranges in rows:
         for start, end in ranges.pairs():

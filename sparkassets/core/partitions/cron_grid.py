@@ -69,6 +69,7 @@ class CronGrid:
         # around the instant that was asked for last, its offset less the ticks' phase; replaced as a whole, for threads
         self._steady = SteadySpan(0, 0, 0)
         times = self._fields.times
+        # how exactly a key shows the start of a slot
         self.precision = "day" if times == (0,) else "minute" if any(each % _HOUR for each in times) else "hour"
         self.longest = self._longest_slot()
 
@@ -119,6 +120,7 @@ class CronGrid:
         if ticks and high <= ticks[-1]:
             return bisect_left(ticks, high) - bisect_left(ticks, low)
         slots, counted_to = 0, low
+        # ticks are listed one by one only around clock changes; between them the fields alone give their number
         for change in self._clock.changes(low - _AROUND, high + _AROUND):
             near_change, past_change = (min(max(counted_to, change.at + by), high) for by in (-_AROUND, _AROUND))
             slots += self._fields.count(counted_to, near_change, offset=change.before) + len(
@@ -158,7 +160,7 @@ class CronGrid:
     def slot_of_date(self, day: int) -> tuple[int, int] | None:
         """The slot that holds a local date (day number), as (start, end); None where the clocks skip the date."""
         first, second = self._clock.readings_of(day * DAY + DAY // 2)
-        if first - second >= DAY:
+        if first - second >= DAY:  # the readings of a skipped noon are a gap apart, here of a whole day
             return None
         at = self._clock.tick_instant(day * DAY)
         return self.floor(at), self.next(at)
@@ -273,6 +275,7 @@ class CronGrid:
         if ticks is None:
             low, high = number << self._bits, (number + 1) << self._bits
             tick_before, tick_after = self._ticks.before(low + 1), self._ticks.after(high - 1)
+            # where there is no tick, the calendar's bounds stand for one, so that every instant has a slot
             first, last = EARLIEST if tick_before is None else tick_before, LATEST if tick_after is None else tick_after
             ticks = [first, *self._ticks.between(max(low, first) + 1, high), last]
             if len(self._stretches) >= _MOST_STRETCHES:
@@ -286,6 +289,7 @@ class CronGrid:
         weekly = days.weekdays is not None and days == DayFields(weekdays=days.weekdays)
         if not (days.every_day or (weekly and all(nth == 0 for _, nth in days.weekdays or ()))):
             return 0, 0
+        # one week has all distances, with that across its end; 1970-01-01 is as good a beginning as any
         ticks = self._fields.between(0, _WEEK)
         distances = {after - before for before, after in pairwise([*ticks, ticks[0] + _WEEK])}
         return (distances.pop(), ticks[0]) if len(distances) == 1 else (0, 0)

@@ -197,8 +197,10 @@ class Dependency:
             possible: Partitions that the inlet can ever have.
         """
         ignoring_presence = replace(self, available=None)
+        # with a window, one present inlet partition in it is enough
         if isinstance(self.mapping, OverlapMapping | WindowMapping):
             return self.needing_inlet(partitions) - ignoring_presence.affected_partitions(present)
+        # else each needed inlet segment must have some time
         return partitions & ignoring_presence.affected_partitions(
             (ignoring_presence.required_partitions(partitions) & possible & self.inlet.known_partitions)
             - present.map_time(_all_time_if_any)
@@ -236,7 +238,7 @@ class Dependency:
         whole = self.inlet.inside(there & self.required_partitions(partitions))
         some = self.affected_partitions(whole) & partitions
         if least == 1 or not some:
-            return some
+            return some  # each of these needs a present inlet partition
         if self.consumer.segments or self.inlet.segments or (by_time := self._time_mapping()) is None:
             each = self.consumer.each_partition(some)
             return PartitionSet.union(
@@ -254,6 +256,7 @@ class Dependency:
         >>> Dependency(OverlapMapping(), weeks, days).max_required(RangeSet.span(0, 1), 1)
         7
         """
+        # without known segments there is no partition to examine
         if not self.is_mapped or self.is_open or not all(each.keys for each in self.consumer.segments):
             return None
         first = self._widest_segment()
@@ -325,5 +328,6 @@ def _slots_having_enough(
     ends = [inlet_time.stop(start) for start in starts]
     for partition in consumer_time.slots(partitions):
         low, high = mapping.window(*partition, consumer_time=consumer_time)
+        # present slots that start before the window's end, less those that end before it begins
         if bisect_left(starts, high) - bisect_right(ends, low) >= least:
             yield partition

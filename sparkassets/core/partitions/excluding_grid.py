@@ -120,6 +120,7 @@ class ExcludingGrid:
             PartitionError: All slots for years around are excluded.
         """
         number = unix >> self._bits
+        # every stretch may be without kept slots, so the search has an end
         for each in range(number, number - self._most_searched, -1):
             starts, _ = self._find_stretch(each)
             if at := bisect_right(starts, unix):
@@ -164,7 +165,7 @@ class ExcludingGrid:
     def exact(self, ranges: RangeSet) -> RangeSet:
         """The part of ``ranges`` (bounded) that no excluded slot holds."""
         pieces: list[tuple[int, int]] = []
-        next_number = -(1 << 63)
+        next_number = -(1 << 63)  # the first stretch that no earlier range has used
         for start, end in ranges.pairs():
             first_number, end_number = max(next_number, self._plain.floor(start) >> self._bits), (end >> self._bits) + 1
             for number in range(first_number, end_number):

@@ -61,7 +61,15 @@ class CalendarGrain:
 def _months(
     size: int, key: Callable[[date], str], pattern: str, month: Callable[[str], int], example: str
 ) -> CalendarGrain:
-    """A grain of ``size`` months; ``month`` reads the first month out of a key."""
+    """A grain of ``size`` months, such as a quarter.
+
+    Args:
+        size: Months in a slice; slices are numbered from the year 0.
+        key: Makes the key of the slice that begins on a date.
+        pattern: Regular expression of a key.
+        month: Reads the first month of a slice, 1 to 12, out of its key.
+        example: A key, for messages.
+    """
 
     def index(day: int) -> int:
         of = local_date(day)
@@ -135,6 +143,7 @@ def shift_local_time(duration: Duration, local: int, *, late: bool) -> int:
     if not duration.months:
         return moved
     midnight = local // DAY * DAY
+    # up to four days (28 to 31) move onto the last day of a short month, so three neighbours are compared
     if late:
         return max(moved, *(duration.add_to_local(midnight - days * DAY) + DAY for days in (1, 2, 3)))
     return min(moved, *(duration.add_to_local(midnight + days * DAY) for days in (1, 2, 3)))

@@ -93,7 +93,10 @@ def _decode_stamped_ranges(items: Numbers | None) -> StampedRanges:
 def _encode_function(
     function: SegmentFunction[Value], encode_value: Callable[[Value], Numbers | None]
 ) -> dict[str, Any]:
-    """``{time, apart: [{time, segments}]}``: the usual value, and each other value with its tuples."""
+    """The function as ``{time, apart: [{time, segments}]}``: its usual value, and each other value with its tuples.
+
+    Tuples are grouped by value, because very many tuples mostly share a few values.
+    """
     usual, apart = function
     segments_by_value: dict[Value, list[list[str]]] = {}
     for segment, value in apart:

@@ -102,7 +102,7 @@ def _merge_columns(columns: Sequence[_WordSpans]) -> Iterator[tuple[int, int, tu
     for i, (instant, _, column_index, word) in enumerate(changes):
         words[column_index] = word
         if changes[i + 1 : i + 2] and changes[i + 1][0] == instant:
-            continue
+            continue  # all changes at one instant count together
         current_words = tuple(words)
         if current_words != previous_words:
             if any(previous_words):

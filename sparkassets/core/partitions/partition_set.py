@@ -80,7 +80,7 @@ class PartitionSet(LiftedValue[RangeSet]):
         pairs: defaultdict[Segment, list[tuple[int, int]]] = defaultdict(list)
         for segment, pair in slots:
             pairs[segment].append(pair)
-        others = RangeSet.from_pairs(pairs.pop((), ()))
+        others = RangeSet.from_pairs(pairs.pop((), ()))  # the time of all tuples, listed or not
         to_time = cache(lambda segment_pairs: others | RangeSet.from_pairs(segment_pairs))
         return cls.by_segment(
             {segment: to_time(tuple(segment_pairs)) for segment, segment_pairs in pairs.items()}, others
@@ -160,11 +160,13 @@ class PartitionSet(LiftedValue[RangeSet]):
     def __or__(self, other: PartitionSet) -> PartitionSet:
         if self is other or other is NOTHING:
             return self
+        # an operand that is the result is returned itself: identical sets are quick to compare; so in `&` and `-`
         if not self.apart and not other.apart:
             time = self.time | other.time
             return self if time is self.time else other if time is other.time else PartitionSet(time)
         if not self or not other:
             return self or other
+        # a tuple that only one side lists meets the other's time for all tuples, which often decides at once
         left_rule = _one_sided_rule(other.time, never=OneSidedRule.KEPT, always=OneSidedRule.LOST)
         right_rule = _one_sided_rule(self.time, never=OneSidedRule.KEPT, always=OneSidedRule.LOST)
         return self._combine(or_, other, left_rule, right_rule)

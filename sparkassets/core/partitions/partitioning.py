@@ -150,6 +150,7 @@ class Partitioning(PartitionAlgebra):
         rows = list(self.by_tuple(parts))
         for i, each in enumerate(self.segments):
             if each.column in keys:
+                # tuples that differ only in this dimension become one, before it gets each of the keys
                 others = union_by_segment(((*tup[:i], "", *tup[i + 1 :]), time) for tup, time in rows)
                 rows = [
                     ((*tup[:i], key, *tup[i + 1 :]), time) for tup, time in others.items() for key in keys[each.column]
@@ -241,6 +242,7 @@ class Partitioning(PartitionAlgebra):
         time = self.time
         texts: list[str] = []
         for start, end, segment in self._stretches(parts)[:most]:
+            # a stretch of time has one label, to which the segments are added
             texts += [""] if time is None else time.labels(RangeSet.span(start, end))
             if self.segments:
                 texts[-1] = self._join_keys(texts[-1], map(encode_segment, segment))
@@ -311,7 +313,7 @@ class Partitioning(PartitionAlgebra):
             raise PartitionError(message, hint=f"name one key at a time{comma_hint}")
         if not self.segments and self.time is not None:
             return PartitionSet.span(*self.time.parse_keys(text))
-        keys += [ALL] * (len(self.names) - len(keys))
+        keys += [ALL] * (len(self.names) - len(keys))  # keys that are left out mean all of their dimensions
         span = _parse_time(self.time, keys.pop(self.time_at)) if self.time is not None else _ALWAYS
         tuples = _parse_tuples(self.segments, keys, recorded=recorded, learns=learns)
         if not tuples and recorded:  # recorded for a run of all segments when none was known, so it may hold any
@@ -345,7 +347,7 @@ class Partitioning(PartitionAlgebra):
     def _common_time(self, parts: PartitionSet) -> RangeSet | None:
         """The time that all known tuples have, while no other tuple has any; None without such a common time.
 
-        Only of several tuples with a dimension of time: only there ``*`` makes a label shorter.
+        None also for a single tuple, or without a dimension of time: there ``*`` would make no label shorter.
         """
         if self.time is None or not self.segments or parts.is_everything:
             return None

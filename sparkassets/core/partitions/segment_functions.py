@@ -149,7 +149,7 @@ def combine_values(
     usual = f(left[0], right[0])
     combined: list[tuple[Segment, C]] = []
 
-    # adds the pairs from low to high, which only one side has apart; one(value) combines such a value
+    # adds the pairs at low to high, exclusive, which only one side has apart; `combine_one` combines such a value
     def add_one_sided(
         apart: ApartValues[Any], low: int, high: int, rule: OneSidedRule, combine_one: Callable[[Any], C]
     ) -> None:
@@ -208,7 +208,11 @@ def _map_apart(apart: ApartValues[A], f: Callable[[A], C], usual: C) -> Sequence
 def _combine_apart(
     left: ApartValues[A], right: ApartValues[B], f: Callable[[A, B], C], usual: C
 ) -> Sequence[tuple[Segment, C]]:
-    """The pairs of the same tuples in both, with ``f`` of both values, without those that become ``usual``."""
+    """The pairs of the same tuples in both, with ``f`` of both values, without those that become ``usual``.
+
+    ``left`` and ``right`` have the same tuples, in the same order. Values are told apart by identity, as in
+    `_map_apart`; where the result equals an operand, that object is returned.
+    """
     left_values, right_values = [*map(_value, left)], [*map(_value, right)]
     keys = [*zip(map(id, left_values), map(id, right_values), strict=True)]
     values_by_key = dict(zip(keys, zip(left_values, right_values, strict=True), strict=True))
@@ -321,6 +325,7 @@ class IncrementalAnswers:
             operands: The ``apart`` items of sets.
             answer: The function; it must map each tuple on its own, and add no tuple that is in no operand.
         """
+        # the newest first: a set mostly differs least from the one before it
         for remembered in reversed(self._remembered):
             if remembered.question == question and all(map(_share_an_end, remembered.operands, operands)):
                 answered = _splice_answer(remembered, operands, answer)
@@ -342,7 +347,10 @@ def _share_an_end(one: ApartValues[Any], other: ApartValues[Any]) -> bool:
 def _splice_answer(
     remembered: _RememberedAnswer, operands: tuple[ApartValues[Any], ...], answer: Callable[..., ApartValues[Any]]
 ) -> ApartValues[Any]:
-    """The known answer, recomputed only from the first tuple in which the operands differ to the last."""
+    """The known answer, recomputed only from the first tuple in which the operands differ to the last.
+
+    That is right because ``answer`` maps each tuple on its own.
+    """
     spans = [
         span for pair in zip(remembered.operands, operands, strict=True) if (span := differing_span(*pair)) is not None
     ]

@@ -109,13 +109,14 @@ def transfer_segments(
     for link in links:
         if link.keys is not None:
             parts, given = _map_keys(parts, given, resulting, link)
-    order = [link.given for link in links]
-    if len(links) == len(given.segments) == len(resulting.segments):
+    order = [link.given for link in links]  # by position in the result, the position in the given tuples
+    if len(links) == len(given.segments) == len(resulting.segments):  # both have the same dimensions
         if order == sorted(order):
             return parts
         moved = {_pick_columns(segment, order): time for segment, time in parts.apart}
         return PartitionSet.by_segment(moved, parts.time)
     drops_dimensions, adds_dimensions = len(links) < len(given.segments), len(links) < len(resulting.segments)
+    # `usual_time` is the time of all tuples that are not in `times`
     if drops_dimensions:
         times, usual_time = _union_by_columns(parts, given, order), _NEVER
     else:
@@ -124,6 +125,7 @@ def transfer_segments(
         return PartitionSet(times.get((), usual_time))
     if not adds_dimensions:
         return PartitionSet.by_segment(times, usual_time)
+    # a dimension that only the result has takes part with all of its known keys
     shared = [link.resulting for link in links]
     return PartitionSet.by_segment(
         {
@@ -141,6 +143,7 @@ def _map_keys(
     A key that leads nowhere is dropped, one that leads to several keys is copied for each.
     """
     keys, index = link.keys or {}, link.given
+    # tuples that are not listed must be, as each key leads to other keys
     apart = dict(parts.apart)
     times = ((segment, apart.get(segment, parts.time)) for segment in {*segment_tuples(given.segments), *apart})
     mapped = union_by_segment(

@@ -213,6 +213,7 @@ def segment_value(segment: str, kind: str) -> SegmentValue | None:
         return _parse_date(segment)
     if kind in _INTEGER_BITS:
         bound = 1 << (_INTEGER_BITS[kind] - 1)
+        # a text with more digits than the bound is not converted: it may be huge
         number = int(segment) if _WHOLE_NUMBER.fullmatch(segment) and len(segment) <= len(str(bound)) + 1 else None
         return number if number is not None and -bound <= number < bound else None
     return _parse_decimal(segment, kind)

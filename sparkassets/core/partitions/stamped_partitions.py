@@ -20,6 +20,7 @@ from sparkassets.core.partitions.segment_functions import (
 from sparkassets.frozen import frozen
 
 Item = tuple[int, int, int]
+"""(start, end, stamp) of one range, Unix seconds."""
 
 
 @frozen
@@ -81,9 +82,10 @@ class StampedRanges:
     def _replace_items(
         self, ranges: Iterable[tuple[int, int]], replace_inside: Callable[[int, int, Sequence[Item]], Iterable[Item]]
     ) -> StampedRanges:
-        """Replaces the items in each of ``ranges`` by ``inside(start, end, items)``, given those items cut to it.
+        """Replaces the items in each of ``ranges`` by ``replace_inside(start, end, items)``.
 
-        Examines only the items in ``ranges``, and copies slices of the others.
+        ``items`` are the present ones, cut to the range; ``ranges`` must be disjoint and ascending. Examines only the
+        items in ``ranges``, and copies slices of the others.
         """
         builder = _RangeBuilder()
         next_index, copied_to = (
@@ -94,6 +96,7 @@ class StampedRanges:
             first_index = bisect_right(self.ends, start, next_index)
             builder.copy(self, next_index, first_index, since=copied_to)
             end_index = bisect_left(self.starts, end, first_index)
+            # an item that begins before the range keeps its part before it
             if first_index < end_index and max(self.starts[first_index], copied_to) < start:
                 builder.add((max(self.starts[first_index], copied_to), start, self.stamps[first_index]))
             clipped = zip(
@@ -106,6 +109,7 @@ class StampedRanges:
                 start, end, [(max(low, start), min(high, end), stamp) for low, high, stamp in clipped]
             ):
                 builder.add(item)
+            # an item that ends after the range is still to be copied from the range's end on
             next_index = end_index - 1 if first_index < end_index and self.ends[end_index - 1] > end else end_index
             copied_to = end
         builder.copy(self, next_index, len(self), since=copied_to)

@@ -41,6 +41,7 @@ class HourGrid:
             return unix - (unix + offset) % HOUR
         self._note_steady(unix)
         start = unix - (unix + self._clock.offset_at(unix)) % HOUR
+        # a clock change within an hour ends its slot and begins the next; so in `next`
         changes = self._clock.changes(start + 1, unix + 1)
         return changes[-1].at if changes else start
 
@@ -231,6 +232,7 @@ class SliceGrid:
             abs(offset) // DAY * (1 if offset > 0 else -1)
         )  # whole days of the offset, rounded towards 0
         length, shift = _REGULAR_GRAINS.get(by, (0, 0))
+        # for days and weeks, seconds: the slots' length, and how far a slot begins before 1970 on the local clock
         self._regular = (length, shift - offset) if length else None
         # around the instant that was asked for last; replaced as a whole, because threads share it
         self._steady = SteadySpan(0, 0, 0)
@@ -280,7 +282,7 @@ class SliceGrid:
         while low < high:
             number += 1
             edge = self._slice_start(number)
-            if edge > low:
+            if edge > low:  # a slice that the clocks skip ends where it begins, and is no slot
                 yield edge
             low = edge
 

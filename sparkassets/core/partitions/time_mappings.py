@@ -81,6 +81,7 @@ class WindowMapping:
 
         It is at least one second long, so that a partition always needs some partition.
         """
+        # the end of a slot lies after the excluded time that follows, which no partition needs
         end = consumer_time.stop(start) if consumer_time.exclude else end
         low = consumer_time.shift(end if self.from_end else start, self.low)
         return low, max(consumer_time.shift(end, self.high, late=True), low + 1)
@@ -90,6 +91,7 @@ class WindowMapping:
     ) -> RangeSet:
         """The inlet partitions that ``partitions`` need; a cut partition counts as a whole."""
         covered = consumer_time.cover(partitions)
+        # where the windows of neighbours touch, one stretch from the first window to the last is the same, and cheaper
         if self._has_touching_windows(consumer_time):
             windows = [
                 (

@@ -215,6 +215,7 @@ class TimePartition:
         if self.ahead is None:
             return self.last_finished_end(now)
         edge = self.floor(Duration.parse(self.ahead).add_to(now, self.timezone))
+        # months and clock changes can put the estimate a slot too far or too near
         while self.counts_at(edge) > now:
             edge = self.previous(edge)
         while self.counts_at(following := self.next(edge)) <= now:
@@ -249,7 +250,7 @@ class TimePartition:
         """The time of every slot that holds an instant of ``ranges``."""
         if self._is_aligned(ranges):
             return ranges
-        grid, ranges = self._grid, self.exact(ranges)
+        grid, ranges = self._grid, self.exact(ranges)  # excluded time makes no slot part of the result
         floor, following = grid.floor, grid.next
         starts: list[int] = []
         ends: list[int] = []
@@ -257,6 +258,7 @@ class TimePartition:
         for start, end in ranges.pairs():
             if end <= covered_to:
                 continue
+            # a range that begins in the slot covered last goes on from its end
             low = floor(start) if start >= covered_to else covered_to
             covered_to = end if floor(end) == end else following(end)
             if ends and low == ends[-1]:
@@ -330,7 +332,7 @@ class TimePartition:
         chunk: list[tuple[int, int]] = []
         room = most
         for start, high in self.inside(ranges).pairs():
-            low, left = start, grid.count(start, high)
+            low, left = start, grid.count(start, high)  # left: slots of the range that are in no chunk yet
             edges = grid.edges(start, high) if left > room else iter(())
             while left > room:
                 end = next(islice(edges, room - 1, None))
