@@ -93,6 +93,7 @@ def is_time_text(text: str) -> bool:
     (True, True, True, False)
     """
     words = text.split()
+    # errors of a text that is meant as a cron should speak of crons, so it need not be a valid one
     if not words or _OF_CONDITIONS.search(text) or not _WORDS.keys().isdisjoint(words):
         return False
     if words[0].startswith("@"):
@@ -129,6 +130,7 @@ class _ConditionReader:
     errors: list[ConditionError] = field(default_factory=list)
 
     def read_or_report(self, value: object, path: KeyPath) -> Condition:
+        """The condition of a value; keeps an error and returns `_REFUSED`, so that all errors are reported together."""
         try:
             return self._read_form(value, path)
         except ConditionError as error:
@@ -136,6 +138,13 @@ class _ConditionReader:
             return _REFUSED
 
     def _read_form(self, value: object, path: KeyPath) -> Condition:
+        """The condition of a value, by its form in YAML; ``path`` leads to it from the whole condition.
+
+        A map that is none of a condition's own forms must be a time, such as ``{every: 6h}``.
+
+        Raises:
+            ConditionError: It has no such form.
+        """
         match value:
             case str() if is_time_text(value):
                 return self.time_leaf(value.strip(), path, text=value.strip())
@@ -164,7 +173,14 @@ class _ConditionReader:
     def time_leaf(
         self, value: str | Mapping[str, object], path: KeyPath, *, text: str | None = None, position: int = 0
     ) -> UpdateLeaf | TimeLeaf:
-        """The leaf of a time, whose text stands at a position of the condition's; a map of YAML has none."""
+        """The leaf of a time.
+
+        Args:
+            value: The time's text or map.
+            path: Leads to the time, or to the text of the condition that holds it.
+            text: The time as it stands in the condition's text, for errors; None for a map of YAML.
+            position: Where in the condition's text it stands.
+        """
         try:
             timetable = self.clock(value)
         except TimetableError as error:
@@ -181,12 +197,12 @@ class _ConditionReader:
         return TimeLeaf(value if value.startswith("@") else f"'{' '.join(value.split())}'", timetable)
 
     def timer_leaf(self, ref: str, span: str, path: KeyPath) -> UpdateLeaf | TimeLeaf:
-        """The leaf of a time without an update of a dataset."""
+        """The leaf of ``{without: ref, for: span}``: a time without an update of ``ref``, an asset's name or a URI."""
         leaf = self.uri_leaf(ref, (*path, "without")) if "://" in ref else UpdateLeaf(ref)
         try:
             grid = self.clock({"every": span})
         except TimetableError as error:
-            message = str(error.args[0]).replace("'every'", "'for'")
+            message = str(error.args[0]).replace("'every'", "'for'")  # the author wrote the length under `for`
             self.errors.append(ConditionError(message, hint=error.hint, path=(*path, "for")))
             return _REFUSED
         return TimeLeaf(json.dumps({"without": ref, "for": span}, ensure_ascii=False), grid, leaf, span)
@@ -202,6 +218,7 @@ class _ConditionReader:
             return _REFUSED
 
     def _children(self, values: object, path: KeyPath) -> list[Condition]:
+        """The conditions of a list's items; refuses an empty list, and what is no list."""
         if not isinstance(values, list) or not values:
             found = "an empty list" if values == [] else show_value(values)
             raise ConditionError(f"expected a list with at least one condition, not {found}", path=path)
@@ -209,7 +226,10 @@ class _ConditionReader:
 
 
 def _check_keys(value: Mapping[str, object], path: KeyPath) -> None:
-    """Refuses a map that is no time."""
+    """Refuses a map that is no time: one with unknown or contradictory keys, or a malformed form of a condition.
+
+    Well-formed maps of a condition, such as ``{any: [...]}``, do not get here (`_ConditionReader`).
+    """
     kinds = [*filter(_ALL_KINDS.__contains__, value)]
     if not kinds:
         message = f"unknown keys in a condition: {', '.join(map(str, value))}" if value else "this map is empty"
@@ -238,6 +258,11 @@ class _ConditionTextParser:
     position: int = 0
 
     def parse(self) -> Condition:
+        """The condition of the whole text.
+
+        Raises:
+            ConditionError: The text is malformed, or has more than `MOST_NESTED` parentheses: each is a recursion.
+        """
         if self.text.count("(") > MOST_NESTED:
             self._fail(f"a condition has at most {MOST_NESTED} parentheses", width=len(self.text))
         condition = self._parse_any()
@@ -246,6 +271,7 @@ class _ConditionTextParser:
         return condition
 
     def _parse_any(self) -> Condition:
+        """The condition from the present position on: operands of ``|``, which are joined by ``&`` in themselves."""
         choices = [self._parse_all()]
         while self._take("|"):
             choices.append(self._parse_all())
@@ -258,6 +284,10 @@ class _ConditionTextParser:
         return join_all(parts)
 
     def _parse_operand(self) -> Condition:
+        """The name, URI, time or group at the present position.
+
+        ``token.lastgroup`` is the kind of token, as `_TOKEN` names its alternatives.
+        """
         token = self._peek()
         if token is None:
             self._fail(f"expected {_OPERAND} at the end of the condition", position=len(self.text))
@@ -273,7 +303,7 @@ class _ConditionTextParser:
         if kind in ("uri", "identity"):
             return self.reader.uri_leaf(text, self.path, position=start)
         value = self._time(token, kind)
-        if isinstance(value, Mapping) and "without" in value:
+        if isinstance(value, Mapping) and "without" in value:  # a timer, which is no timetable
             return self.reader.read_or_report(value, self.path)
         return self.reader.time_leaf(value, self.path, text=text, position=start)
 
@@ -289,6 +319,7 @@ class _ConditionTextParser:
         return found
 
     def _parse_group(self, opening: re.Match[str]) -> Condition:
+        """The condition between parentheses; ``opening`` is the token of the first one."""
         self.position = opening.end()
         inner = self._parse_any()
         if not self._take(")"):
@@ -298,9 +329,11 @@ class _ConditionTextParser:
         return inner
 
     def _peek(self) -> re.Match[str] | None:
+        """The next token, without going past it; None at the end of the text."""
         return _TOKEN.match(self.text, self.position)
 
     def _take(self, mark: str) -> bool:
+        """Goes past the next token and returns True if it is ``mark``, an operator or a parenthesis."""
         token = self._peek()
         if token is None or token["mark"] != mark:
             return False

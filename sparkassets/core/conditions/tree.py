@@ -214,6 +214,7 @@ def evaluate_condition(
             children = tuple(evaluate_condition(part, truth, void) for part in parts)
             required = reduce(and_, (child.true_or_undecidable for child in children))
             some = reduce(or_, (child.value for child in children))
+            # parts that can be neither true nor false make nothing true by themselves: some part must be true
             return ConditionResult(condition, required & some, children, _void_of_children(children))
         case AnyOf(choices):
             children = tuple(evaluate_condition(choice, truth, void) for choice in choices)

@@ -125,7 +125,7 @@ class CronFields:
 
     def count(self, start: int, end: int, *, offset: int = 0) -> int:
         """Number of instants that `between` would return; takes time by years, not by instants."""
-        first, last = (start + offset) // DAY + 1, (end + offset) // DAY - 1
+        first, last = (start + offset) // DAY + 1, (end + offset) // DAY - 1  # the whole days between
         if last < first:
             return len(self.between(start, end, offset=offset))
         first_midnight, end_midnight = first * DAY - offset, (last + 1) * DAY - offset
@@ -147,6 +147,7 @@ def _matching_days(fields: DayFields, year: int) -> tuple[int, ...]:
     for month in sorted(fields.months):
         weekday_of_first, length = monthrange(year, month)
         sunday_based = (weekday_of_first + 1) % 7
+        # where both fields are restricted, a day matches that either names, as in cron; `*` (None) then names none
         if fields.days is None and fields.weekdays is None:
             matching = set(range(1, length + 1))
         else:
@@ -170,7 +171,10 @@ def _matching_days_of_month(fields: DayFields, weekday_of_first: int, length: in
 
 
 def _nearest_working_day(day: int, weekday_of_first: int, length: int) -> int:
-    """The day from Monday to Friday of the same month that is nearest to ``day``."""
+    """The day from Monday to Friday of the same month that is nearest to ``day``.
+
+    So a Saturday that is the first moves on to Monday, and a Sunday that is the last back to Friday.
+    """
     weekday = (weekday_of_first + day - 1) % 7
     if weekday == 6:  # noqa: PLR2004 - Saturday
         return day - 1 if day > 1 else day + 2
@@ -180,7 +184,10 @@ def _nearest_working_day(day: int, weekday_of_first: int, length: int) -> int:
 
 
 def _matching_weekdays_of_month(fields: DayFields, weekday_of_first: int, length: int) -> set[int]:
-    """The days of a month that the day-of-week field names."""
+    """The days of a month that the day-of-week field names; the other arguments as in `_matching_days_of_month`.
+
+    A fifth weekday that the month does not have names no day.
+    """
     days: set[int] = set()
     for weekday, nth in fields.weekdays or ():
         dates = range(1 + (weekday - weekday_of_first) % 7, length + 1, 7)

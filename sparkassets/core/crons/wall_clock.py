@@ -47,8 +47,9 @@ def first_from(between: Listing[T], start: int, end: int, *, stretch: int = _FIR
     Args:
         between: Lists the items of a stretch of time.
         start: Unix seconds.
-        end: Unix seconds.
-        stretch: Length of the stretch that is listed first, in seconds; later ones are longer and longer.
+        end: Unix seconds; the last stretch may reach beyond it, so an item shortly after it may be returned.
+        stretch: Length of the stretch that is listed first, in seconds; later ones are longer and longer, so that a
+            near item is found at little cost and a far one in few steps.
     """
     while start < end:
         if found := between(start, start + stretch):
@@ -122,6 +123,7 @@ class WallClockTicks:
         ticks: list[int] = []
         listed_to = start
         for change in clock.changes(start - DAY, end + DAY):
+            # seconds by which the clocks go forward, negative if back; 0 where each shown time is a tick as it stands
             gap = 0 if every_hour else change.after - change.before
             # before a change that goes back, the first occurrences of the repeated times are left out
             ticks += matching_between(listed_to, min(change.at + min(gap, 0), end), offset=change.before)

@@ -118,6 +118,7 @@ def times_ticks(value: object, timezone: str) -> TickSequence:
     """
     alternatives = list(_read_alternatives(value, ()))
     sequences: list[TickSequence] = []
+    # alternatives without hours follow clock changes otherwise than those with (`MatchingTimes.every_hour`)
     for every_hour in (False, True):
         parts = tuple(item for item in alternatives if _names_no_hours(item) is every_hour)
         times = MatchingTimes(JointMatch("any", parts), every_hour)
@@ -195,7 +196,7 @@ def _read_values(key: str, written: object, path: KeyPath) -> list[int]:
 def _read_value(key: str, written: object, path: KeyPath) -> int:
     """The number of one value of a field: an integer in range, a name such as ``MON``, or ``L`` (the last day)."""
     match written:
-        case bool():
+        case bool():  # in Python a bool is an int
             pass
         case int() if written in _FIELDS[key]:
             return written % 7 if key == "weekdays" else written

@@ -186,6 +186,7 @@ class RolledTicks:
         """The stretch of the rule's ticks that may move into ``[start, end)``; Unix seconds."""
         if self.roll == "skip":
             return start, end
+        # closed days before an open one may all move to it, so the stretch reaches to the open day beside it
         first, last = self._day(start) - 1, self._day(end) + 1
         if self.roll == "back":
             last = self._next(last) or last
@@ -206,6 +207,7 @@ class RolledTicks:
         if target is None:
             return None
         clock = zone_offsets(self.timezone)
+        # the same time on the wall clock of the day to which it moves
         return clock.tick_instant(target * DAY + (tick + clock.offset_at(tick)) % DAY)
 
     def _day(self, unix: int) -> int:

@@ -110,7 +110,7 @@ def parse_timetable(
     delay = _read_length(written, "delay", positive=False) or Duration()
     window, interval = _read_length(written, "window"), _read_length(written, "interval")
     catchup = _read_choice(written, "catchup", _CATCHUPS)
-    (kind,) = written.keys() & KINDS.keys()
+    (kind,) = written.keys() & KINDS.keys()  # exactly one, as `_check_keys` makes sure
     if interval and kind != "cron":
         raise _misplaced_interval_error(kind)
     calendar, roll = _read_calendar(written), _read_choice(written, "roll", ROLLS)
@@ -119,6 +119,7 @@ def parse_timetable(
     try:
         timetable = KINDS[kind](rule)
     except TimetableError as error:
+        # a schedule of one text has no keys that could lead to the fault
         raise error if isinstance(value, str) else error.at_path(kind, beside=written) from error
     if isinstance(timetable, OnceTimetable | ContinuousTimetable):
         _refuse_modifiers(timetable, written)
@@ -248,6 +249,7 @@ def _roll_to_open_days(
             )
         return timetable
     ticks = RolledTicks(timetable.ticks, calendar, roll or "skip", timetable.timezone)
+    # any instant will do: a rule that fires at all has a tick before it or after it
     if ticks.after(_ANY_INSTANT) is None and ticks.before(_ANY_INSTANT) is None:
         raise TimetableError(f"schedule '{timetable.text}' never fires: never on an open day of {calendar.code}")
     return replace(timetable, text=f"{timetable.text}, {ticks.rule}", ticks=ticks)
@@ -310,6 +312,7 @@ def _read_tick_text(text: str, key: str, timezone: str, *, other_names: Iterable
 def _check_keys(written: Mapping[str, object]) -> None:
     """Refuses unknown keys, and a schedule that has no kind of rule or several."""
     known = [*KINDS, *(key for kind in written for key in KEYS_BESIDE.get(kind, ())), *MODIFIERS]
+    # the keys beside `timetable` are the parameters of its package, which checks them
     unknown = None if "timetable" in written else next((key for key in written if key not in known), None)
     if unknown is not None:
         message = f"unknown key '{unknown}' in a schedule; expected {', '.join(known)}"
@@ -373,7 +376,7 @@ def _read_degrees(other_keys: Mapping[str, object], key: str) -> float:
     value = other_keys.get(key)
     if key not in other_keys:
         raise TimetableError(f"'sun' of a schedule needs '{key}', in degrees", lacks=True)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float):  # in Python a bool is an int
         raise TimetableError(
             f"'{key}' of a schedule is {show_value(value)}; expected degrees such as 52.37", path=(key,)
         )

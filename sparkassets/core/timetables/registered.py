@@ -94,6 +94,7 @@ class RegisteredSlots:
         run varies by less than a month.
         """
         undelayed, at = replace(self, delay=_NONE), to_unix(t)
+        # how long after its end this slot runs says about how late the slots that end at `t` run
         nearby = undelayed.last_at(t) or undelayed.first_after(t)
         if nearby is None:
             return None
@@ -123,7 +124,7 @@ class RegisteredSlots:
         ``delay`` and ``window`` are applied, so the rule is asked for earlier slots too.
         """
         least, most = duration_range(self.delay)
-        low, high = max(start - most, _EARLIEST), min(end - least, _LATEST)
+        low, high = max(start - most, _EARLIEST), min(end - least, _LATEST)  # by the rule's own `run_after`
         modified = (
             [self._apply_modifiers(slot) for slot in self._query_rule(low, high) if self._is_within_bounds(slot)]
             if low < high
@@ -146,6 +147,7 @@ class RegisteredSlots:
         try:
             for count, slot in enumerate(self.rule.slots(first, last)):
                 fault = _find_fault(slot, first, last)
+                # slots is a set, so what exceeds it are slots that were given before
                 if fault is None and count - len(slots) >= _MOST_REPEATS:
                     fault = f"slots(...) gave the slot that runs after {format_instant(slot.run_after)} again and again"
                 if fault is not None:

@@ -64,6 +64,8 @@ class TickTimetable:
 
     def first_after(self, t: datetime) -> Slot | None:
         """The first slot with ``run_after`` later than ``t``; None when there is none."""
+        # the delay of a slot may differ by month and clock change, so a later tick may run earlier: ticks are examined
+        # until none can run before the best slot so far
         after, (least, most) = to_unix(t), self._delay_range()
         first, last = self._first_tick(), self._last_tick()
         best: _SlotTimes | None = None
@@ -86,10 +88,11 @@ class TickTimetable:
 
     def between(self, a: datetime, b: datetime) -> Iterator[Slot]:
         """The slots with ``a <= run_after <= b``, oldest first."""
+        # slots run at whole seconds, so a part of a second in `a` is rounded up
         low, high, (least, most) = to_unix(a) + bool(a.microsecond), to_unix(b), self._delay_range()
         first = max(low - most, self._first_tick())
         last = min(high - least, self._last_tick())
-        if least != most:
+        if least != most:  # slots of ascending ticks need not run in that order, so all are computed and sorted
             yield from (
                 self._slot(*each) for each in sorted(self._slot_times(first, last + 1)) if low <= each[0] <= high
             )
@@ -114,7 +117,10 @@ class TickTimetable:
         return shape[0] + delay[0], shape[1] + delay[1]
 
     def _first_tick(self) -> int:
-        """The tick of the first interval that ``start`` and the calendar allow."""
+        """The tick of the first interval that ``start`` and the calendar allow; `LATEST` where there is none.
+
+        ``start`` bounds where intervals begin, while slots are found by the ticks of their intervals (`tick_of`).
+        """
         earliest = EARLIEST + (duration_range(self.window)[1] if self.window else 0)
         if self.start is None:
             return earliest
@@ -123,7 +129,7 @@ class TickTimetable:
         return LATEST if tick is None else max(tick, earliest)
 
     def _last_tick(self) -> int:
-        """The tick of the last interval that ``end`` and the calendar allow."""
+        """The tick of the last interval that ``end`` and the calendar allow; `EARLIEST` where there is none."""
         latest = LATEST - 1 - self._delay_range()[1]
         if self.end is None:
             return latest

@@ -157,7 +157,7 @@ class CalendarTicks:
         start = max(unix, EARLIEST - 1)
         if start >= LATEST:
             return None
-        number = self._estimate_step(start) - _ESTIMATE_ERROR
+        number = self._estimate_step(start) - _ESTIMATE_ERROR  # surely not after the tick that is sought
         while (tick := self._tick_of_step(number)) <= start:
             number += 1
         return tick if tick < LATEST else None
@@ -178,6 +178,7 @@ class CalendarTicks:
         number = self._estimate_step(start) - _ESTIMATE_ERROR
         ticks: list[int] = []
         while (tick := self._tick_of_step(number)) < end:
+            # a date that the clocks skip has its tick on the next date, which has the same one
             if tick >= start and tick not in ticks[-1:]:
                 ticks.append(tick)
             number += 1

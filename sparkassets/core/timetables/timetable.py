@@ -215,7 +215,7 @@ class AbuttingIntervals:
 
     def intervals(self, ticks: TickSequence, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Yields the interval from the tick before to each tick in ``[start, end)``; none for the first tick of all."""
-        begin = ticks.before(start)
+        begin = ticks.before(start)  # None at the first tick of all, which has no interval
         for tick in ticks.between(start, end):
             if begin is not None:
                 yield begin, tick
