@@ -36,7 +36,7 @@ def record_aligned_instance(work: FoldWorkspace, asset: AssetState, uri: str, in
     """
     if not any(inlet.aligned and inlet.name == asset.name for _, inlet in work.readers(uri)):
         return asset
-    others = [each for each in asset.instances if each.end != instance.end]
+    others = [each for each in asset.instances if each.end != instance.end]  # an interval is identified by its end
     ascending = sorted([*others, instance], key=lambda each: each.end)
     kept = ascending[-MOST_INSTANCES:]
     if all(each.skipped for each in kept):  # consumers of skipped instances read the success before them

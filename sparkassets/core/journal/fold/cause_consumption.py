@@ -34,7 +34,7 @@ T = TypeVar("T")
 def use_up_causes(
     work: FoldWorkspace, asset: AssetState, partitions: PartitionSet, claim: ClaimEntry | None, *, token: int
 ) -> AssetState:
-    """The asset after a success of ``partitions`` that used up the causes of its claim, recorded at ``token``.
+    """The asset after a success of ``partitions`` that used up the causes of its claim, which has the number ``token``.
 
     ``claim`` is None where it is unknown, or the asset gained or lost its partitions since. A backfill has no causes of
     its own, but its partitions answer earlier ones. Causes that came after the claim stay unused.
@@ -85,6 +85,7 @@ def _unanswered_after_run(
     consumption = claim.request.consumption if claim is not None else None
 
     def remaining_partitions(key: str, number: int, unanswered_before: PartitionSet) -> PartitionSet:
+        # `number` is an event's sequence number, which compares with the token, or a tick's instant, which does not
         if consumption is not None:
             return consumption.unanswered_partitions(key, unanswered_before, number)
         return unanswered_before if number > token and key not in asset.ticks else unanswered_before - partitions
@@ -93,6 +94,7 @@ def _unanswered_after_run(
         key: [(number, remaining_partitions(key, number, unanswered_before)) for number, unanswered_before in items]
         for key, items in asset.partly_used.items()
     }
+    # events and ticks that the run is the first to use are not in the list yet
     if claim is not None and asset.spec.partitioning.is_partitioned:
         finished = asset.spec.partitioning.finished_partitions(claim.planned)
         for key, remaining in claim.request.consumption.remaining.items():
@@ -128,6 +130,7 @@ def _newly_unanswered(
     """
     finished_remaining = remaining & finished
     if key in consumption.ticks:
+        # before a time leaf's first use, its ticks up to the newest run's plan count as used; of the timetable none
         used_until = asset.ticks.get(key, asset.last.planned if asset.last and key != TIMETABLE else 0)
         return ((consumption.ticks[key], finished_remaining),) if consumption.ticks[key] > used_until else ()
     used_until, uses_until = asset.consumed.get(key, 0), consumption.consumes.get(key, 0)
@@ -175,7 +178,7 @@ def unused_events(work: FoldWorkspace, asset: AssetState) -> set[int]:
 def forget_used_events(work: FoldWorkspace, uri: str) -> None:
     """Drops the remembered events of a dataset that no asset has still to use, except the newest."""
     recent = work.recent_events(uri)
-    if recent.first == work.newest_seq(uri):
+    if recent.first == work.newest_seq(uri):  # only the newest is left
         return
     triggered = work.triggered_assets(uri)
     naming = (each for each in triggered if uri in each.spec.named)
@@ -189,7 +192,8 @@ def forget_used_events(work: FoldWorkspace, uri: str) -> None:
 def _events_kept_one_by_one(uri: str, triggered: Collection[AssetState], recent: RecentEvents[EventRef]) -> set[int]:
     """Numbers of the events that an asset has still to answer although its ``consumed`` number is past them.
 
-    Among them are events of withheld runs, which are tried again with the same events.
+    Among them are events of withheld runs, which are tried again with the same events, and unused events of a dataset
+    that the asset's condition no longer names (`AssetState.former_triggers`).
     """
     partly_used = {number for each in triggered for number, _ in each.partly_used.get(uri, ())}
     parted = [
@@ -256,7 +260,7 @@ def itemize_unused_events(work: FoldWorkspace, asset: AssetState, uri: str, *, n
     for ref in recent.between(used_until):
         if ref.seq <= named_until or (newest and ref is recent.newest):
             items[ref.seq] = _answering_partitions(work, asset.spec, ref, EVERYTHING, EVERYTHING)
-    if not items and used_until >= newest_seq:
+    if not items and used_until >= newest_seq:  # all events are used, and none was listed
         return asset
     return replace(
         asset,
@@ -314,7 +318,7 @@ def answer_requests(requests: Iterable[RedoRequest], entry: SuccessEntry | Skipp
 
     Requests without a rest are dropped. A later one stays, as the run did not know of it.
     """
-    if entry.partitions.is_everything:
+    if entry.partitions.is_everything:  # requests name partitions, so a run of a whole asset answers none
         return tuple(requests)
     return _open_requests(
         replace(each, left=each.left - entry.partitions) if each.seq < entry.token else each for each in requests

@@ -27,7 +27,7 @@ def fold_observation(work: FoldWorkspace, entry: ObservedEntry, numbered: Number
     """Moves the position up to which a source was read, and publishes the changes of the source and of its views."""
     asset = work.assets.get(entry.asset)
     if asset is not None:
-        position = {**asset.position, **entry.cursor}
+        position = {**asset.position, **entry.cursor}  # None in the entry removes a key
         work.assets[entry.asset] = replace(
             asset,
             position={key: value for key, value in position.items() if value is not None},
@@ -35,7 +35,7 @@ def fold_observation(work: FoldWorkspace, entry: ObservedEntry, numbered: Number
             version=entry.version if entry.version is not None else asset.version,
         )
     publish_event(work, numbered, removed=entry.removed)
-    for uri, seen in entry.views.items():
+    for uri, seen in entry.views.items():  # each view is a dataset of its own, with its own event
         if seen:
             at, parts = to_unix(numbered.at), seen.changed | seen.removed
             ref = EventRef(numbered.seq, uri, entry.asset, at, parts, dict(sorted(entry.extra.items())), None, None)
@@ -57,6 +57,7 @@ def apply_table_finding(work: FoldWorkspace, entry: TargetEntry, seq: int) -> No
     writer = work.flush_staleness(before.spec.written_by) if before.spec.written_by else None
     if writer is not None:
         others = (work.assets[name] for name, _ in writer.spec.outlets if name in work.assets and name != entry.asset)
+        # the multi-asset waits for a person as long as one of its outlets does
         stuck = next((each.loss for each in others if each.stuck_loss is not None), None)
         after = work.assets[writer.name] = multi_asset_after_finding(writer, entry, seq, stuck=stuck)
         withdraw_coverage(work, writer.name, writer.spec.uri, writer.coverage - after.coverage)
@@ -144,10 +145,12 @@ def _mark_event_used(work: FoldWorkspace, name: str, ref: EventRef) -> None:
 
 def _update_dataset(work: FoldWorkspace, ref: EventRef, removed: PartitionSet, *, at: int) -> _DatasetUpdate:
     """Updates the dataset's coverage, times and events; returns what the event changed."""
+    # an event of the whole dataset names no partition, so it makes none present
     updated = NOTHING if ref.parts.is_everything else ref.parts
     work.add_coverage(ref.uri, updated)
     changed = updated or work.coverage(ref.uri)
     available = updated - removed
+    # reading the coverage flushes its buffer, so it is read only where something was removed
     coverage = work.coverage(ref.uri) - removed if removed else None
     dataset = work.datasets.get(ref.uri) or DatasetState(ref.uri)
     gone = (dataset.gone - available) | removed if removed or dataset.gone else dataset.gone
@@ -177,8 +180,10 @@ def _propagate_update(
     ``inlet_before`` is the consumer's inlet with the partitions that were present before the update.
     """
     asset = forget_restored(work.assets[name], work.inlet_with_coverage(inlet), update.available, gone=update.gone)
+    # a claimed run may have read the removed rows already
     computed = asset.coverage | asset.claimed_partitions if update.removed else asset.coverage
     work.assets[name] = keep_removed_rows(asset, inlet_before, update.removed, computed=computed, seq=update.seq)
+    # under `keep`, a removal is no cause; an event of the whole dataset, which names no partitions, affects everything
     changed = update.available if inlet.on_removed == "keep" else update.updated
     if changed or not update.updated:
         make_stale(work, name, inlet, changed or EVERYTHING, seq=update.seq, inlet_before=inlet_before)
@@ -201,8 +206,9 @@ def make_stale(
     if not asset.spec.partitioning.is_partitioned:
         unpublished_partitions.retry_ignored_update(work, name, inlet)
         return  # an asset without partitions compares the dataset's number with what it consumed
+    # a claimed partition may be computed from what was there before the change
     computed = asset.coverage | asset.claimed_partitions
-    affected = computed
+    affected = computed  # without a mapping, all that is computed
     if inlet.needs.is_mapped and not changed.is_everything and not asset.spec.refreshes:
         affected = work.inlet_with_coverage(inlet).needs.affected_partitions(changed)
         if inlet_before is not None and inlet.needs.goes_by_newest:

@@ -15,7 +15,7 @@ from sparkassets.frozen import replace
 def add_published_iteration(
     asset: AssetState, entry: PublishedEntry, numbered: NumberedEntry
 ) -> tuple[PublishedIteration, ...]:
-    """The asset's iterations after a success that may have published one."""
+    """The asset's iterations after a success that may have published one; `PublishedIteration` explains the fields."""
     if not entry.iteration or entry.version is None:
         return asset.iterations
     shown = () if entry.is_hidden_iteration else (entry.version,)
@@ -55,7 +55,10 @@ def iterations_after_rollback(asset: AssetState, entry: PublishedEntry) -> tuple
 
 
 def fold_retirement(work: FoldWorkspace, entry: RetiredEntry, _: NumberedEntry) -> None:
-    """Forgets retired iterations, whose folders may be removed at any time."""
+    """Forgets retired iterations, whose folders may be removed at any time.
+
+    Their instances go too: no consumer can read the versions of the removed rows.
+    """
     asset = work.assets.get(entry.asset)
     if asset is not None:
         retired_versions = {each.version for each in asset.iterations if each.run in entry.runs}

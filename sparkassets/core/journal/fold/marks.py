@@ -40,7 +40,7 @@ def fold_mark(work: FoldWorkspace, entry: MarkEntry, numbered: NumberedEntry) ->
         _notify_readers(work, entry, numbered, withdrawn=NOTHING)
         return
     mark = PartitionMark(entry.kind, entry.partitions, entry.reason, entry.by, numbered.seq, to_unix(numbered.at))
-    if entry.run:
+    if entry.run:  # the withheld rows of one run are accepted
         withheld = withheld_records.accept_instance(asset.withheld, entry.run, mark.text)
         work.assets[entry.asset] = replace(asset, failed=(), withheld=withheld)
         return
@@ -72,7 +72,11 @@ def _notify_readers(work: FoldWorkspace, entry: MarkEntry, numbered: NumberedEnt
 
 
 def _answer_questions(asset: AssetState, entry: MarkEntry) -> AssetState:
-    """Settles the claims whose question the mark answers for all partitions; a partial answer narrows the question."""
+    """Settles the claims whose question the mark answers for all partitions; a partial answer narrows the question.
+
+    A claim asks whether runs before it in its run slot are in the target (`RecoveryQuestion`), so the full answer
+    settles all claims of the slot.
+    """
     chain = asset.chain
     for claim in asset.asking_claims:
         known = asset.spec.partitioning.known_partitions
@@ -115,7 +119,10 @@ def _mark_partitions(work: FoldWorkspace, asset: AssetState, entry: MarkEntry, s
 
 
 def _mark_done(work: FoldWorkspace, asset: AssetState, partitions: PartitionSet, seq: int) -> AssetState:
-    """The asset with these partitions covered as they are: current, of the present code, and with no cause left."""
+    """The asset with these partitions covered as they are: current, of the present code, and with no cause left.
+
+    The rows of a former partitioning are taken as valid, so that no rebuild has to follow.
+    """
     asset = accept_table_content(cause_consumption.use_up_causes(work, asset, partitions, None, token=seq), partitions)
     asset = outputs.accept_definition(asset, partitions)
     stale = {name: stamps.without_stamped(partitions, through=seq) for name, stamps in asset.stale.items()}
@@ -139,6 +146,7 @@ def _mark_instance(
         entry.kind, interval, not entry.events, entry.reason, entry.by, numbered.seq, to_unix(numbered.at)
     )
     cursor = later_interval(asset.cursor, entry.cursor)
+    # aligned consumers read the table as it is now for the instance that a person calls done
     if entry.kind == "done" and asset.table_id is not None:
         instance = AlignedInstance(*interval, numbered.seq, asset.table_id, asset.version)
         after = record_aligned_instance(work, after, entry.uri, instance)
@@ -182,7 +190,7 @@ def fold_skip(work: FoldWorkspace, entry: SkippedEntry, numbered: NumberedEntry)
     work.flush_staleness(entry.asset)
     asset = work.assets[entry.asset]
     chain = asset.chain_without_slot(entry.token)
-    if entry.token < asset.placed_since:
+    if entry.token < asset.placed_since:  # claimed for the asset's former place or partitions, so it only settles
         work.assets[entry.asset] = replace(asset, chain=chain)
         return
     claim = asset.claim_entry(entry.token)

@@ -22,7 +22,7 @@ def fold_person_wait(work: FoldWorkspace, entry: PersonWaitEntry, _: NumberedEnt
 
 
 def fold_silence(work: FoldWorkspace, entry: SilenceEntry, numbered: NumberedEntry) -> None:
-    """Records until when nobody is notified; the end of a silence keeps its beginning."""
+    """Records until when nobody is notified; a change while a silence lasts keeps its beginning."""
     asset, now = work.assets[entry.asset], to_unix(numbered.at)
     known = asset.silence
     since = known.since if known is not None and known.covers(now) else now

@@ -31,6 +31,7 @@ def fold_outlet(work: FoldWorkspace, entry: OutletEntry, numbered: NumberedEntry
     claim = writer.claim_entry(entry.token) if writer is not None else None
     recorder_claim = writer.claim_state(entry.recorder) if writer is not None else None
     marked_missing = asset.redo_partitions_since(entry.token)
+    # without partitions of a whole open dimension whose segments became known since the claim
     countable = segments.countable_partitions(asset.spec.partitioning, entry.published_partitions)
     after = record_instance(
         work, record_table_version(asset, entry, numbered.seq, claim=recorder_claim), entry, numbered.seq

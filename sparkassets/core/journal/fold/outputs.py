@@ -37,7 +37,7 @@ def add_definition(asset: AssetState, seq: int) -> AssetState:
         return asset
     known_ids = [each.definition.id for each in asset.definition_outputs]
     if definition.id in known_ids:
-        index = known_ids.index(definition.id)
+        index = known_ids.index(definition.id)  # it keeps its place, and has its text again (`_limit_outputs`)
         updated = replace(asset.definition_outputs[index], definition=definition)
         return replace(
             asset,
@@ -45,6 +45,7 @@ def add_definition(asset: AssetState, seq: int) -> AssetState:
                 (*asset.definition_outputs[:index], updated, *asset.definition_outputs[index + 1 :]), asset.spec
             ),
         )
+    # the first definition gets what was computed before; the newest run stands for that
     last_run = asset.last if not asset.definition_outputs else None
     computed = asset.coverage if asset.spec.partitioning.is_partitioned else EVERYTHING if last_run else NOTHING
     newest = DefinitionOutput(
@@ -87,7 +88,7 @@ def record_definition(before: AssetState, after: AssetState, entry: SuccessEntry
 
 
 def accept_definition(asset: AssetState, partitions: PartitionSet) -> AssetState:
-    """Counts ``partitions``, which a person accepted as they are, as computed by the present definition."""
+    """Counts ``partitions`` as computed by the present definition: a person accepted them, or a run skipped them."""
     own_id = asset.spec.definition.id if asset.spec.definition is not None else ""
     outputs = (
         replace(each, partitions=each.partitions | partitions)
@@ -151,6 +152,7 @@ def keep_removed_rows(
 
     Kept are the ``computed`` partitions that depend on a removed one.
     """
+    # without a mapping, nobody knows which partitions have the removed rows
     if inlet.on_removed != "keep" or not inlet.needs.is_mapped or not removed:
         return asset
     dependent = inlet.needs.affected_partitions(removed) & computed
@@ -165,6 +167,7 @@ def forget_restored(asset: AssetState, inlet: FoldInlet, restored: PartitionSet,
     if stamps is None or not inlet.needs.is_mapped or not restored:
         return asset
     dependent = inlet.needs.affected_partitions(restored) & stamps.stamped_partitions()
+    # without those that need some partition which is still gone
     complete = dependent - inlet.needs.affected_partitions(inlet.needs.required_partitions(dependent) & gone)
     return _with_kept_partitions(asset, inlet.name, stamps.without_stamped(complete, through=_ANY_SEQ))
 

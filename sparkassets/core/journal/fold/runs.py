@@ -92,6 +92,8 @@ def fold_passed_tick(work: FoldWorkspace, entry: TickPassedEntry, _: NumberedEnt
 def fold_failure(work: FoldWorkspace, entry: FailureEntry, _: NumberedEntry) -> None:
     """Records the failed partitions; the claim is settled if the failure is fenced, and else stays in the chain.
 
+    A fenced run can commit no more. An unfenced one still might, so the next claim has to fence it.
+
     No failure is recorded where the run wrote to the asset's former place, or its failure says nothing about the
     partitions.
     """
@@ -236,7 +238,7 @@ def _additions_after_success(
     new_partitions = (
         partitioning_after.known_partitions - partitioning_before.known_partitions
     ) & partitioning_after.finished_partitions(claim.planned)
-    # where the run discovered all segments, it also computed all of them
+    # where no segment was known before, the run discovered all of them and computed them, too
     additions = after.additions
     new_partitions = NOTHING if partitioning_before.has_whole else new_partitions - entry.partitions
     if new_partitions:
@@ -256,7 +258,7 @@ def _settle_success(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry,
     after = cause_consumption.use_up_causes(work, asset, entry.partitions, applicable, token=entry.token)
     if not entry.partitions.is_everything:
         after = _cover_partitions(after, entry, claim, scheduled)
-    elif scheduled is None:
+    elif scheduled is None:  # such a run answers no events, by which `forget_failures` could tell
         after = replace(after, failed=())
     if scheduled is not None:
         after = _advance_schedule(after, entry, scheduled)
@@ -300,7 +302,7 @@ def _promotion_of(claim: ClaimEntry | None) -> BranchPromotion | None:
 def _add_cost(asset: AssetState, entry: SuccessEntry) -> tuple[RunCost, ...]:
     """The costs of the newest successes, with this one.
 
-    Left out is a run that another run recorded, as nobody knows how long it took.
+    Left out is a run that another run recorded, as nobody knows how long it took, and a run of no partition.
     """
     partitions = asset.spec.partitioning.count(entry.partitions)
     if entry.recorder != entry.token or not partitions:
@@ -384,6 +386,7 @@ def last_run(
     """
     if not entry.published_partitions:
         return asset.last
+    # a backfill of an earlier interval does not move the latest interval back
     row_count, count = entry.extra.get("rows"), asset.spec.partitioning.count
     intervals = [asset.last.interval if asset.last else None, entry.interval]
     return LastRun(

@@ -70,6 +70,7 @@ def rename_dataset(work: FoldWorkspace, name: str, old: str, new: str) -> None:
 
 def _rename_consumption(work: FoldWorkspace, name: str, old: str, new: str, moved_seqs: Collection[int]) -> None:
     """Moves what one consumer has used of the events with these ``moved_seqs`` from the old URI to the new one."""
+    # with all unused events listed one by one, each can move or stay, whatever the number up to which others are used
     asset = itemize_unused_events(work, itemize_unused_events(work, work.assets[name], old), new)
     unanswered = dict(asset.partly_used.get(old, ()))
     moved = {number: rest for number, rest in unanswered.items() if number in moved_seqs}
@@ -87,7 +88,7 @@ def _rename_consumption(work: FoldWorkspace, name: str, old: str, new: str, move
 def _join_datasets(
     new_dataset: DatasetState, old_dataset: DatasetState, moved_events: Collection[EventRef]
 ) -> DatasetState:
-    """The dataset of the new URI, with everything from the old one."""
+    """The dataset of the new URI, with everything from the old one; of the two ``touched``, that of the old one."""
     coverage = new_dataset.coverage | old_dataset.coverage
     return replace(
         new_dataset,
@@ -117,6 +118,7 @@ def fold_spec_change(work: FoldWorkspace, entry: SpecEntry, numbered: NumberedEn
     if old is not None and asset.coverage:
         _make_stale_by_new_inlets(work, name, old.spec, numbered.seq)
     if old is not None:
+        # updates reached no partition that was not listed or set aside, so all of these may be stale
         is_late = _is_restored_late(work, asset, old.former)
         listed = EVERYTHING if is_late else spec.partitioning.known_partitions - old.spec.partitioning.known_partitions
         segments.make_relisted_stale(work, name, listed, numbered.seq)
@@ -237,7 +239,7 @@ def _drop_excluded_slots(work: FoldWorkspace, asset: AssetState, former: Partiti
         return asset
 
     def without_excluded(parts: PartitionSet) -> PartitionSet:
-        exact = former.exact(parts)
+        exact = former.exact(parts)  # the time of slots that were not excluded
         return exact | partitioning.inside(exact) if partitioning.time is not None else exact
 
     if not work.has_others(spec.uri, asset.name):
