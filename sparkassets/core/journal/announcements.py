@@ -141,14 +141,14 @@ def _build_event(
     checked_id = None
     if id is not None:
         checked_id = check_clear_text("id", _expect_text("id", id), most=ID_CHARACTERS, stored="events are clear text")
-    owner = owners[0].name if len(owners) == 1 else None
+    owner = owners[0].name if len(owners) == 1 else None  # assets that share the URI share the event
     return EventEntry(uri, owner, parts, checked_extra, checked_id, _parse_event_time(project, at))
 
 
 def _parse_line(project: ProjectSpec, line: str | Mapping[str, Any]) -> EventEntry:
     """The event of one line of `parse_announcement_lines`."""
     values = _check_keys(_parse_json(line) if isinstance(line, str) else line)
-    if ("asset" in values) == ("uri" in values):
+    if ("asset" in values) == ("uri" in values):  # both, or neither
         raise InputError('expected one of "asset" and "uri"')
     for key in ("asset", "uri"):
         if key in values:
@@ -275,6 +275,7 @@ def _parse_partitions(owners: list[AssetSpec], target: str, keys: str) -> Partit
         )
     if not owners or not owners[0].partitioning.is_partitioned:
         raise InputError(f"{target!r} has no partitions, so an event cannot name {keys!r}")
+    # a source learns segments from events; for other assets, runs and people add them
     parts = owners[0].partitioning.parse(keys, learns=owners[0].source is not None)
     if not owners[0].partitioning.can_list(parts):
         raise InputError(

@@ -36,6 +36,7 @@ def with_known_segments(project: ProjectSpec, state: State) -> ProjectSpec:
 
     Returns the same object as before while no segment is learned, so that values cached for it stay valid.
     """
+    # remembered by identity: comparing whole projects would cost more than it saves
     names = _assets_with_open_segments(IdentityKey(project))
     if not names:
         return project

@@ -273,7 +273,7 @@ class _LineageTracer:
 
         Where the tree has them already, the origin only says so (``again``), or a diamond would repeat them.
         """
-        key = (asset.name, origin.seq or 0, origin.partitions)
+        key = (asset.name, origin.seq or 0, origin.partitions)  # the same partitions of the same run
         if key in self.visited:
             return replace(origin, again=True)
         self.visited.add(key)
@@ -356,6 +356,7 @@ def _visible_entries(entries: Iterable[NumberedEntry], version: int | None) -> I
         if not isinstance(entry, PublishedEntry):
             yield numbered
         elif entry.restores:
+            # a later rollback, which comes first here, has decided for its partitions
             restored_elsewhere = PartitionSet.union(restored.values())
             restored[entry.restores] = restored.get(entry.restores, NOTHING) | (entry.partitions - restored_elsewhere)
         elif visible := _visible_part(entry, restored, version):

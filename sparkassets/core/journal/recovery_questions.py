@@ -33,7 +33,7 @@ class RecoveryQuestion:
 
         Partitions that the asset no longer has (outside of ``known``) need no answer.
         """
-        if self.partitions.is_everything or answered.is_everything:
+        if self.partitions.is_everything or answered.is_everything:  # any answer is about all of it
             return None
         remaining = (self.partitions - answered) & known
         return replace(self, partitions=remaining) if remaining else None
@@ -48,7 +48,10 @@ def question_hint(asset: str, partitioning: Partitioning, question: RecoveryQues
 
 
 def completion_hint(asset: str, partitioning: Partitioning, question: RecoveryQuestion, *, appends: bool) -> str:
-    """Hint on a run that cannot be completed because what it read is gone, with the commands that give it up."""
+    """Hint on a run that cannot be completed because what it read is gone, with the commands that give it up.
+
+    The question is about this run alone. Where runs append, its rows would be there twice after a second run.
+    """
     command, (run,) = _mark_command(asset, partitioning, question), question.runs
     delete_text = f"delete the rows of {run}, then " if appends else ""
     recompute_text = f"{delete_text}`{command} --missing --reason …` recomputes all of it"

@@ -299,7 +299,7 @@ class AssetState:
         return PartitionSet.union(mark.partitions for mark in self.marks if mark.kind == "missing" and mark.seq > seq)
 
     def settled_partitions_since(self, seq: int) -> PartitionSet:
-        """The partitions marked as done or skipped after the entry; everything for an asset without partitions."""
+        """The partitions marked as done or skipped after the entry ``seq``; everything for a whole asset so marked."""
         later = (mark for mark in self.marks if mark.kind in ("done", "skip") and mark.seq > seq)
         return PartitionSet.union(mark.partitions for mark in later)
 

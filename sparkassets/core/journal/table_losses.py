@@ -41,6 +41,7 @@ def asset_after_finding(asset: AssetState, entry: TargetEntry, seq: int) -> Asse
         return replace(asset, loss=None, **position)
     foreign = (*asset.foreign_commits, *finding.commits)[-MOST_COMMITS:]
     if finding.lost.is_everything:
+        # with what was lost before and not computed since
         partitions = (
             asset.coverage | _lost_partitions(asset.loss) if asset.spec.partitioning.is_partitioned else EVERYTHING
         )
@@ -117,6 +118,7 @@ def record_table_version(asset: AssetState, entry: PublishedEntry, seq: int, *, 
     stuck = asset.stuck_loss
     # a loss with this very number was found by the same entry, so nobody has decided on it
     is_decided = stuck is not None and stuck.seq != seq
+    # else commits before this one are still to be looked at, so the log stays unknown from there on
     if is_decided or _is_known_up_to(asset, entry):
         asset = replace(asset, seen_version=entry.version, commit_mark=_commit_mark(entry))
     loss = asset.loss
@@ -200,8 +202,8 @@ def build_target_entry(asset: AssetSpec, state: AssetState, finding: TableFindin
 def _restart_watermarks(asset: AssetSpec, state: AssetState, finding: TableFinding) -> Mapping[str, str] | None:
     """The watermarks from which the asset goes on after a finding; None where a person has to decide on the loss.
 
-    No watermarks mean that everything is read again. An asset that appends goes on by itself only if no lost row can
-    remain in the table, or the restored table says how far it was read.
+    Without watermarks (an empty mapping) everything is read again. An asset that appends goes on by itself only if no
+    lost row can remain in the table, or the restored table says how far it was read.
     """
     if finding.stuck:
         return None

@@ -80,7 +80,7 @@ class PartitionDimensions:
         if self.has_columns:
             return self
         time = self.time if self.time is not None and self.time.column is not None else None
-        before = sum(each.in_rows for each in self.segments[: self.time_at])
+        before = sum(each.in_rows for each in self.segments[: self.time_at])  # the position of time among what is kept
         kept = tuple(each for each in self.segments if each.in_rows)
         return replace(self, time=time, segments=kept, time_at=before if time else 0)
 
@@ -150,7 +150,7 @@ class PartitionDimensions:
         (True, False)
         """
         if not self.segments and not other.segments:
-            return True
+            return True  # sets by time alone are ranges of instants, whatever the grain
         if (self.time is None) is not (other.time is None):
             return False
         return not other.segments or self._same_columns(other)

@@ -125,6 +125,7 @@ class PartitionAlgebra(PartitionDimensions):
         extent, time = parts.extent, self.time
         if extent is None or time is None or not time.exclude:
             return extent
+        # a slot's range reaches over the excluded time after it, which is no part of the interval
         return extent[0], time.stop(time.floor(extent[1] - 1))
 
     def can_list(self, parts: PartitionSet) -> bool:
@@ -303,9 +304,9 @@ class PartitionAlgebra(PartitionDimensions):
         """
         parts = self.inside(parts)
         if not self.segments:
-            return [((), parts.time)] if parts.time else []
+            return [((), parts.time)] if parts.time else []  # the empty tuple stands for no dimension of segments
         if not parts.time:
-            return parts.apart
+            return parts.apart  # all tuples with time are listed
         apart = dict(parts.apart)
         times = {segment: apart.get(segment, parts.time) for segment in {*segment_tuples(self.segments), *apart}}
         return [(segment, times[segment]) for segment in sorted(times) if times[segment]]

@@ -165,6 +165,7 @@ class Partitioning(PartitionAlgebra):
         >>> stores.labels(stores.restrict_to_segments(parts, {"store": ["b", "c"]}))
         ['b']
         """
+        # by position in a tuple, the segments to keep there
         wanted = [(i, frozenset(keys.get(each.column, ()))) for i, each in enumerate(self.segments) if each.is_open]
         kept = {segment: time for segment, time in parts.apart if all(segment[i] in some for i, some in wanted)}
         return PartitionSet.by_segment(kept)

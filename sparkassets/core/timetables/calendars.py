@@ -116,6 +116,7 @@ def find_calendar(code: str) -> WorkingDays | TradingCalendar:
 
 @lru_cache(maxsize=64)
 def _holidays(country: str, subdivision: str | None) -> Any:  # noqa: ANN401 - of a library without a common type
+    """The public holidays of a country or subdivision: a mapping from dates, filled by the library as it is asked."""
     library = import_optional("holidays", need=f"the calendar '{country}'", extra="calendars")
     return library.country_holidays(country, subdiv=subdivision)
 
@@ -198,7 +199,7 @@ class RolledTicks:
         """The instant to which a tick moves, which may be its own; None where it is dropped."""
         day = self._day(tick)
         if not self.calendar.known_range[0] <= day <= self.calendar.known_range[1]:
-            return None
+            return None  # nobody knows whether the day is open
         if self.calendar.is_open(day):
             return tick
         if self.roll == "skip":

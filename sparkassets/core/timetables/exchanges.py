@@ -87,6 +87,7 @@ class TradingCalendar:
 
     def sessions(self, first: int, last: int) -> list[TradingSession]:
         """The sessions of the days from ``first`` to ``last``, inclusive, ascending."""
+        # sessions are computed and remembered by decades
         low, high = max(first, self.known_range[0]), min(last, self.known_range[1])
         if low > high:
             return []

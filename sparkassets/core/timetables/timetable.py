@@ -278,6 +278,7 @@ def duration_range(length: Duration) -> tuple[int, int]:
     (60, 60)
     """
     clock_changes = _CLOCK_CHANGES if length.months or length.days else 0
+    # 28 and 31 days bound every month, and the sum of several
     least_days, most_days = (length.months * month + length.days for month in (_SHORTEST_MONTH, _LONGEST_MONTH))
     return least_days * DAY + length.seconds - clock_changes, most_days * DAY + length.seconds + clock_changes
 

@@ -183,7 +183,7 @@ def _mark_whole_asset(work: FoldWorkspace, asset: AssetState, entry: MarkEntry) 
 
 
 def fold_skip(work: FoldWorkspace, entry: SkippedEntry, numbered: NumberedEntry) -> None:
-    """Folds a skipped run: its present partitions count as current, and its other ones rest until a new cause.
+    """Folds a skipped run: its present partitions count as current, its other ones are not due until a new cause.
 
     No watermark moves, so that later runs read the rows that this one did not.
     """

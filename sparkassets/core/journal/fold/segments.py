@@ -245,6 +245,7 @@ def _previous_keys(
         and not _inlet_dimensions(spec, dimension)
     ):
         present = present | asset_before.coverage
+    # events may have named partitions of the dataset by other dimensions before the asset was known
     if not present.apart or (asset_before is None and len(present.apart[0][0]) != len(spec.partitioning.segments)):
         return _NOTHING_LEARNED
     return LearnedKeys(tuple(sorted(spec.partitioning.open_segments(present)[dimension.column])))
@@ -416,10 +417,7 @@ def _split_whole_dimension(asset: AssetState, *, computed: bool) -> AssetState:
 
 
 def _split_dataset_coverage(work: FoldWorkspace, before: AssetState, after: AssetState) -> None:
-    """Replaces the whole of a dimension in the dataset's coverage by the segments that the asset covers now.
-
-    Does nothing where other assets have the same dataset.
-    """
+    """Splits a whole dimension in the coverage of the dataset into covered segments, unless other assets have it, too."""
     uri, whole = after.spec.uri, whole_dimension_partitions(before.coverage)
     if whole and not work.has_others(uri, after.name):
         dataset = work.dataset(uri)

@@ -44,7 +44,7 @@ def withheld_after_success(
 def withheld_after_skip(
     work: FoldWorkspace, asset: AssetState, entry: SkippedEntry, claim: ClaimEntry | None, numbered: NumberedEntry
 ) -> WithheldRecords:
-    """The withheld records after a skipped run, whose absent partitions rest until there is a new cause.
+    """The withheld records after a skipped run: its absent partitions get one, so that only a new cause makes them due.
 
     For an asset without partitions the skip only ends earlier records.
     """

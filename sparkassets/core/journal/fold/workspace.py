@@ -131,7 +131,7 @@ class FoldWorkspace:
         """Yields each asset that reads the dataset, with its inlet."""
         for name, inlet_name in self.consumers.get(uri, ()):
             inlet = self.assets[name].spec.inlet(inlet_name)
-            if inlet is not None:
+            if inlet is not None:  # a leaf of the condition has an empty name and is no inlet
                 yield name, inlet
 
     def triggered_assets(self, uri: str) -> list[AssetState]:
@@ -145,7 +145,7 @@ class FoldWorkspace:
     def update_listeners(self, name: str, old: AssetState | None) -> None:
         """Updates `consumers` and `triggered` after the asset's spec changed from ``old``."""
         new = self.assets[name]
-        former = old if old is not None else new
+        former = old if old is not None else new  # a new asset has nothing to take out
         for uri in {*former.spec.listens, *new.spec.listens}:
             inlet_pairs = [(name, inlet) for inlet in new.spec.readers(uri)] if uri in new.spec.listens else []
             consumers = _thaw(self.consumers, uri)
