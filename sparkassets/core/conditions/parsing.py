@@ -343,7 +343,7 @@ class _ConditionTextParser:
     def _refuse_operand(self, token: re.Match[str]) -> NoReturn:
         """Refuses what stands in the place of a name or a URI."""
         word, start = _word(token)
-        doubled = self.text[start - 1 : start + 1]
+        doubled = self.text[start - 1 : start + 1]  # of && and ||, the first mark was read as an operator
         if doubled in _WORDS:
             self._fail(
                 f"unknown operator {doubled!r} in a condition",

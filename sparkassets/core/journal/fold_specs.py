@@ -128,6 +128,7 @@ def build_fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
         )
         for inlet in asset.inlets.values()
     )
+    # listed by dict.fromkeys, which keeps the order and drops repetitions
     condition = asset.schedule.condition
     leaves = condition.leaves() if condition is not None else ()
     condition_uris = dict.fromkeys(project.listened_uri(asset.name, leaf) for leaf in leaves)

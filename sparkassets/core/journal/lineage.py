@@ -196,6 +196,7 @@ class _LineageTracer:
     ) -> tuple[PartitionOrigin, ...]:
         """The origins of present ``partitions``, and one origin of the kind ``missing`` for absent ones."""
         asset_state = self.state.assets.get(asset.name)
+        # a whole asset has no absent partitions; `_untraced_origins` says whether it was ever present
         missing = partitions - _present_partitions(asset, self.state) if asset.partitioning.is_partitioned else NOTHING
         table_id = asset_state.table_id if asset_state is not None else None
         origins = (

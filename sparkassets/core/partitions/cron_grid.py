@@ -96,6 +96,7 @@ class CronGrid:
             if self.floor(instants[i]) != instants[i]:
                 return False
             steady_from, steady_until, offset = self._steady
+            # up to j, all instants lie where one offset holds, so that arithmetic answers for them together
             j = bisect_left(instants, steady_until, i) if steady_from <= instants[i] < steady_until else i + 1
             if any((each + offset) % self._step for each in instants[i + 1 : j]):
                 return False

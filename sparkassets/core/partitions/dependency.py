@@ -166,7 +166,10 @@ class Dependency:
 
     @memoize_large
     def _affected_partitions(self, changed: PartitionSet) -> PartitionSet:
-        """`affected_partitions` for all other sets."""
+        """`affected_partitions` without its fast path.
+
+        Without a mapping of time, a change at any time affects all time of the matching segments.
+        """
         time_mapping = self._time_mapping()
         if time_mapping is None and not self.is_mapped:
             return EVERYTHING if changed else NOTHING

@@ -73,7 +73,7 @@ def excluded_text(crons: Sequence[str], days: Sequence[int]) -> str:
 
 @lru_cache(maxsize=256)
 def parse_excluded(text: str) -> ExcludedSlots:
-    """Parses a text of `excluded_text`."""
+    """Parses a text of `excluded_text`: crons, and one part with all single days."""
     crons: list[tuple[str, CronFields, frozenset[int]]] = []
     days: list[int] = []
     for part in text.split(_SEPARATOR):
@@ -269,6 +269,7 @@ class ExcludingGrid:
             return [], []
         starts = [first, *plain.edges(first, last)]
         kept = [start for start in starts if reason(self._local_of_key(start)) is None]
+        # the last slot of the stretch may end in the next one
         ends = dict(zip(starts, [*starts[1:], plain.next(last)], strict=True))
         pieces: list[tuple[int, int]] = []
         for start in kept:

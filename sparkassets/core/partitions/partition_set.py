@@ -344,6 +344,7 @@ def _combine_large_sets(
         )[1]
 
     question = (f, left_set.time, right_set.time, left_rule, right_rule)
+    # `apart` items depend on both times for all tuples and on the rules, so these belong to the question
     result = PartitionSet(
         f(left_set.time, right_set.time),
         _LARGE_ANSWERS.ask(question, (left_set.apart, right_set.apart), combine_changed),

@@ -401,7 +401,7 @@ class DistinctValues:
     def values(self, apart: ApartValues[Any]) -> list[Any]:
         """The distinct values, by identity, of the tuples in ``apart``; in no particular order."""
         for known_apart, counts in reversed(self._remembered):
-            if known_apart is apart:
+            if known_apart is apart:  # nothing changed
                 return [value for value, _ in counts.values()]
             if _share_an_end(known_apart, apart):
                 counted = self._update_counts(known_apart, apart, dict(counts))

@@ -66,6 +66,7 @@ def segment_links(
     for match in matches:
         consumer_position = consumer_positions[match.column.lower()]
         inlet_position = inlet_positions[match.inlet.lower()]
+        # keys lead from the consumer to the inlet; None means that both sides have the same keys
         keys = match.keys if to_inlet or match.keys is None else invert_keys(match.keys)
         given, resulting = (consumer_position, inlet_position) if to_inlet else (inlet_position, consumer_position)
         links.append(SegmentLink(given, resulting, None if keys is None else dict(keys)))

@@ -265,6 +265,7 @@ def _parse_decimal(segment: str, kind: str) -> Decimal | None:
     whole, _, fraction = segment.lstrip("-").partition(".")
     from decimal import Decimal
 
+    # the type's precision counts all digits, its scale those after the point
     fits = len(whole.lstrip("0")) <= precision - scale and len(fraction) <= scale
     return Decimal(segment) if fits else None
 

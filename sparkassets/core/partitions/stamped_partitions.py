@@ -222,6 +222,7 @@ class StampedPartitions(LiftedValue[StampedRanges]):
             lambda marks, ranges: marks.without_stamped(ranges, through),
             (self.time, self.apart),
             (parts.time, parts.apart),
+            # tuples that only `parts` lists have stamps to lose only if all tuples have some
             left_rule=OneSidedRule.ASKED if parts.time else OneSidedRule.KEPT,
             right_rule=OneSidedRule.ASKED if self.time else OneSidedRule.LOST,
         )

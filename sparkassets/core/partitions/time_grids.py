@@ -61,6 +61,7 @@ class HourGrid:
         while i < len(instants):
             self._note_steady(instants[i])
             steady_from, steady_until, offset = self._steady
+            # up to j, all instants lie where one offset holds; near a clock change j is i, and `floor` answers
             j = bisect_left(instants, steady_until, i) if steady_from <= instants[i] else i
             if any((each + offset) % HOUR for each in instants[i:j]):
                 return False
@@ -268,6 +269,7 @@ class SliceGrid:
                 length, shift = self._regular
                 self._note_steady(instants[i])
                 steady_from, steady_until, offset = self._steady
+                # as in `HourGrid.are_edges`
                 j = bisect_left(instants, steady_until, i) if steady_from <= instants[i] else i
                 if any((each + offset + shift) % length for each in instants[i:j]):
                     return False

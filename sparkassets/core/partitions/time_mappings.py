@@ -117,6 +117,7 @@ class WindowMapping:
 
     def _affected_span(self, consumer_time: TimePartition, start: int, end: int) -> tuple[int, int]:
         """The time of the partitions whose windows overlap ``[start, end)``; an empty span where there is none."""
+        # windows ascend with their partitions: from the first that ends after `start` to before the first from `end` on
         first = _find_first_passed(
             consumer_time,
             near=start - _approximate_seconds(self.high),

@@ -316,7 +316,7 @@ class TimePartition:
         grid, newest = self._grid, list[tuple[int, int]]()
         for start, high in reversed([*self.inside(ranges).pairs()]):
             count, low = grid.count(start, high), start
-            if count > most:
+            if count > most:  # only the newest of the range, stepping back from its end
                 low = high
                 for _ in range(most):
                     low = grid.floor(low - 1)

@@ -94,7 +94,7 @@ class MatchingTimes:
         """The instants in ``[start, end)`` whose wall-clock time matches under a fixed UTC offset, ascending."""
         if start >= end:
             return []
-        first, last = (start + offset) // DAY, (end + offset - 1) // DAY
+        first, last = (start + offset) // DAY, (end + offset - 1) // DAY  # numbers of local days
         instants: list[int] = []
         for year in range(local_date(first).year, local_date(last).year + 1):
             new_year, days = day_number(date(year, 1, 1)), _times_of_days(self.expression, year)
@@ -244,7 +244,7 @@ def to_yaml_line(value: object) -> str:
 def _times_of_days(expression: TimeExpression, year: int) -> tuple[tuple[int, ...], ...]:
     """For each day of a year, the seconds into the day at which the expression holds, ascending."""
     times_by_day: list[tuple[int, ...]] = []
-    weekday = (date(year, 1, 1).weekday() + 1) % 7
+    weekday = (date(year, 1, 1).weekday() + 1) % 7  # 0 is Sunday, while Python's 0 is Monday
     for month in _FIELDS["months"]:
         length = monthrange(year, month)[1]
         for day in range(1, length + 1):

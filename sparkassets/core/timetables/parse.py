@@ -172,6 +172,7 @@ def _build_every(rule: TimetableRule) -> TickTimetable:
         opens = SessionTicks(exchange, "open")
         return TickTimetable(f"every session of {exchange.code}", rule.timezone, opens, TradingIntervals(exchange))
     length = _read_duration(rule.value, "every")
+    # a tick every `1d6h` would follow neither the calendar nor elapsed time
     if length.seconds and (length.days or length.months):
         message = f"'every' of a schedule is '{rule.value}', calendar and elapsed time at once; expected one of them"
         raise TimetableError(message, hint="d, w, mo and y follow the calendar; s, m and h are elapsed time")
@@ -263,6 +264,7 @@ def _read_ticks(value: object, key: str, timezone: str) -> tuple[TickSequence, s
     if not isinstance(value, list) or not value:
         value_text = "an empty list" if value == [] else show_value(value)
         raise TimetableError(f"'{key}' of a schedule is {value_text}; expected {_EXPECTED_VALUES[key]}")
+    # all instants become one rule, so that the description lists them together
     instants: set[int] = set()
     crons: list[TickSequence] = []
     for ticks in read_all_or_raise(enumerate(value), lambda item: _read_item(*item, key=key, timezone=timezone)):

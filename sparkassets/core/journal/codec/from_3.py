@@ -134,8 +134,9 @@ def _upgrade_asset(body: Body, row: Row) -> Body:
         "withheld": [_upgrade_pins(each) for each in body.get("withheld", ())],
     }
     if "former" in body:
-        partitioning, *rest = body["former"]
+        partitioning, *rest = body["former"]  # `FormerPartitions` is stored as a list
         upgraded["former"] = [_upgrade_partitioning(partitioning), *rest]
+    # `LastRun` is a list too; its last item, the verdicts, is left out where there are none
     if body["last"] and len(body["last"]) > _VERDICTS:
         *head, verdicts = body["last"]
         upgraded["last"] = [*head, with_current_names(verdicts)]

@@ -18,6 +18,7 @@ def upgrade_body(kind: str, body: Body) -> Body:
         upgraded["withheld"] = [_upgrade_verdicts(_rename_partitions(each)) for each in body["withheld"]]
     if "chain" in body:
         upgraded["chain"] = [_upgrade_link(each) for each in body["chain"]]
+    # `LastRun` is stored as a list; its last item, the verdicts, is left out where there are none
     if len(body.get("last") or ()) > _VERDICTS:
         *head, verdicts = body["last"]
         upgraded["last"] = [*head, with_current_names(verdicts)]

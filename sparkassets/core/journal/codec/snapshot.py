@@ -193,6 +193,7 @@ _WHOLE_COVERAGE = "all"
 def _encode_dataset(dataset: DatasetState, state: State) -> SnapshotRow:
     """The snapshot's row of a dataset."""
     body = {name: getattr(dataset, name) for name in ("seq", "at", "touched", "gone", "confirmed")}
+    # the coverage is in columns as far as these can hold it, and events have a shorter form of their own
     body = to_plain(body) | _encode_recent(dataset.recent)
     if dataset.coverage:
         body |= make_partition_body(dataset.coverage)

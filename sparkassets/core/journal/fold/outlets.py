@@ -56,6 +56,7 @@ def fold_outlet(work: FoldWorkspace, entry: OutletEntry, numbered: NumberedEntry
 def _fold_outlet_rollback(work: FoldWorkspace, entry: OutletEntry, numbered: NumberedEntry) -> None:
     """Makes an older iteration of the outlet the newest again: an event for consumers, without computed partitions."""
     asset, writer = work.assets[entry.asset], work.assets.get(entry.written_by)
+    # claims are those of the multi-asset, whose runs write the outlet
     recorder_claim = writer.claim_state(entry.recorder) if writer is not None else None
     after = record_table_version(asset, entry, numbered.seq, claim=recorder_claim)
     work.assets[entry.asset] = replace(

@@ -121,6 +121,7 @@ def _limit_outputs(made: Sequence[DefinitionOutput], spec: FoldSpec) -> tuple[De
         else replace(each, definition=AssetDefinition(each.definition.id))
         for each in _merge_older_outputs(made)
     ]
+    # oldest first; those with partitions and the current one always stay
     without_partitions = [
         each.definition.id for each in outputs if not each.partitions and each.definition.id != current
     ]
@@ -133,7 +134,7 @@ def _merge_older_outputs(made: Sequence[DefinitionOutput]) -> Sequence[Definitio
     with_partitions = [each for each in made if each.partitions]
     if len(with_partitions) <= MOST_WITH_PARTITIONS:
         return made
-    first = with_partitions[-MOST_WITH_PARTITIONS]
+    first = with_partitions[-MOST_WITH_PARTITIONS]  # the oldest that is kept
     older = PartitionSet.union(each.partitions for each in with_partitions[:-MOST_WITH_PARTITIONS])
     return [
         replace(each, partitions=first.partitions | older)

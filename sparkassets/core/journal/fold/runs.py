@@ -316,6 +316,7 @@ def _cover_partitions(
     asset: AssetState, entry: SuccessEntry, claim: ClaimEntry | None, scheduled: ClaimEntry | None
 ) -> AssetState:
     """Adds the run's partitions to the coverage; clears their failures, and the staleness that the run used up."""
+    # withheld partitions are not covered and stay stale, but they did not fail
     partitions = entry.published_partitions
     cleared = stale_after_run(asset, partitions, scheduled, through=entry.token)
     after = clear_kept_and_owed(asset, partitions, claim.request if claim is not None else None, through=entry.token)

@@ -417,7 +417,7 @@ def _split_whole_dimension(asset: AssetState, *, computed: bool) -> AssetState:
 
 
 def _split_dataset_coverage(work: FoldWorkspace, before: AssetState, after: AssetState) -> None:
-    """Splits a whole dimension in the coverage of the dataset into covered segments, unless other assets have it, too."""
+    """Splits a whole dimension in the coverage of the dataset into covered segments, unless other assets have it."""
     uri, whole = after.spec.uri, whole_dimension_partitions(before.coverage)
     if whole and not work.has_others(uri, after.name):
         dataset = work.dataset(uri)

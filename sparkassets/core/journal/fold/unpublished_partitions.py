@@ -215,7 +215,10 @@ def _is_divided(failure: FailedPartitions, partitions: PartitionSet, invocation:
 
 
 def _count_division_run(failures: Failures, partitions: PartitionSet, invocation: str) -> Failures:
-    """The failures after a run of ``partitions``: all parts of its division have one further run less left."""
+    """The failures after a run of ``partitions``: all parts of its division have one further run less left.
+
+    Parts of a division share its first failed run and the number of further runs (`RunDivision`).
+    """
     divisions_of_run = {
         failure.division.first
         for failure in failures

@@ -48,7 +48,7 @@ class FoldWorkspace:
             self.dataset(uri)
         for name in list(self._new_staleness):
             self.flush_staleness(name)
-        for uri in self._changed_listeners:
+        for uri in self._changed_listeners:  # these were lists while they changed
             _freeze(self.consumers, uri)
             _freeze(self.triggered, uri)
         return State(
