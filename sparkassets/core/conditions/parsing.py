@@ -278,6 +278,7 @@ class _ConditionTextParser:
         return join_any(choices)
 
     def _parse_all(self) -> Condition:
+        """The condition from the present position on: operands of ``&``."""
         parts = [self._parse_operand()]
         while self._take("&"):
             parts.append(self._parse_operand())

@@ -173,7 +173,7 @@ def _check_keys(line: object) -> dict[str, Any]:
     for key in line:
         if key not in LINE_KEYS:
             raise InputError(f"unknown key {key!r}", hint=did_you_mean(str(key), LINE_KEYS))
-    return {key: value for key, value in line.items() if value is not None}
+    return {key: value for key, value in line.items() if value is not None}  # null means the same as no key
 
 
 def _parse_json(line: str) -> object:
@@ -216,7 +216,10 @@ def _expect_text(key: str, value: object) -> str:
 
 
 def _is_name(project: ProjectSpec, target: str) -> bool:
-    """Whether ``target`` is meant as an asset's name: an asset has it, or it is no URI that anybody names."""
+    """Whether ``target`` is meant as an asset's name: an asset has it, or it is no URI that anybody names.
+
+    An asset without ``uri`` has its path as URI, which need not contain ``://``.
+    """
     if target in project.assets:
         return True
     return "://" not in target and _dataset_uris(project).isdisjoint((target, lower_scheme(target)))

@@ -18,6 +18,7 @@ Slot = tuple[int, int, Segment]
 """One partition: start and end, Unix seconds, and its tuple of segments."""
 
 _STARTS, _ENDS = 1, 0
+"""Kinds of edges; an end sorts first, so that a range that begins where another of its tuple ends keeps the tuple."""
 
 
 def iterate_chunks(rows: Iterable[Row], most: int, *, time: TimePartition | None) -> Iterator[PartitionSet]:

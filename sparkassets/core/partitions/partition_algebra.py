@@ -45,7 +45,7 @@ class PartitionAlgebra(PartitionDimensions):
         ['c']
         """
         if not parts.apart:
-            return NOTHING
+            return NOTHING  # time that all tuples have in common names no segment
         if not parts.time:
             return parts - self.known_partitions
         known = set(segment_tuples(self.segments))
@@ -343,8 +343,9 @@ class _SegmentItems:
     def items_of(self, keys: tuple[str, ...], ranges: RangeSet) -> tuple[tuple[Segment, RangeSet], ...]:
         """The items for these keys, ascending, each with the time ``ranges``."""
         known_keys, items = self._newest.get(ranges, ((), ()))
+        # only the keys between the common ones at both ends need new items
         start, end = count_common_ends(known_keys, keys)
-        shared_ranges = next(iter(items), ((), ranges))[1]
+        shared_ranges = next(iter(items), ((), ranges))[1]  # one object for all, as values are compared by identity
         new_items = tuple([((key,), shared_ranges) for key in keys[start : len(keys) - end]])
         joined = items[:start] + new_items + items[len(items) - end :]
         self._newest = {**dict([*self._newest.items()][-7:]), ranges: (keys, joined)}

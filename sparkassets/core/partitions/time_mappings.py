@@ -84,6 +84,7 @@ class WindowMapping:
         # the end of a slot lies after the excluded time that follows, which no partition needs
         end = consumer_time.stop(start) if consumer_time.exclude else end
         low = consumer_time.shift(end if self.from_end else start, self.low)
+        # early for the start and late for the end: where the clocks repeat a time, the window has both occurrences
         return low, max(consumer_time.shift(end, self.high, late=True), low + 1)
 
     def required_ranges(

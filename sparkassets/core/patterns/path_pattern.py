@@ -347,7 +347,7 @@ def _slot_of_key(partition: TimePartition, key: str) -> tuple[int, int] | None:
     try:
         return partition.parse_key(key)
     except PartitionError:
-        return None
+        return None  # any file may have such a name
 
 
 def _is_literal(token: Token) -> bool:

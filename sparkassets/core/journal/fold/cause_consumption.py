@@ -84,6 +84,7 @@ def _unanswered_after_run(
     """
     consumption = claim.request.consumption if claim is not None else None
 
+    # of the partitions that had to answer an event or tick before the run, those that have still to answer it
     def remaining_partitions(key: str, number: int, unanswered_before: PartitionSet) -> PartitionSet:
         # `number` is an event's sequence number, which compares with the token, or a tick's instant, which does not
         if consumption is not None:
@@ -128,7 +129,7 @@ def _newly_unanswered(
         remaining: Partitions that the run left to answer the key.
         finished: Partitions that were over when the run was claimed; only these can be due.
     """
-    finished_remaining = remaining & finished
+    finished_remaining = remaining & finished  # for ticks, and for events that no mapping leads to partitions
     if key in consumption.ticks:
         # before a time leaf's first use, its ticks up to the newest run's plan count as used; of the timetable none
         used_until = asset.ticks.get(key, asset.last.planned if asset.last and key != TIMETABLE else 0)

@@ -219,7 +219,7 @@ def _use_up_skipped(
 ) -> AssetState:
     """The asset after a skipped run used up the events and ticks for which it was claimed."""
     is_whole, partitioned = entry.partitions.is_everything, asset.spec.partitioning.is_partitioned
-    # partitions were added to the asset, or taken from it, since the claim: its consumption no longer applies
+    # the asset gained partitions, or lost them, since the claim: its consumption no longer applies
     applicable = claim if is_whole != partitioned else None
     scheduled = applicable if applicable is not None and applicable.kind == "scheduled" else None
     after = cause_consumption.use_up_causes(work, asset, entry.partitions, applicable, token=entry.token)

@@ -252,7 +252,7 @@ def _settle_success(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry,
     ``asset`` is the state before it; events for consumers follow separately.
     """
     claim = asset.claim_entry(entry.token)
-    # partitions were added to the asset, or taken from it, since the claim: its consumption no longer applies
+    # the asset gained partitions, or lost them, since the claim: its consumption no longer applies
     applicable = claim if entry.partitions.is_everything != asset.spec.partitioning.is_partitioned else None
     scheduled = applicable if applicable is not None and applicable.kind == "scheduled" else None
     after = cause_consumption.use_up_causes(work, asset, entry.partitions, applicable, token=entry.token)
