@@ -183,7 +183,10 @@ USING_KINDS = ("claim", "success")
 
 
 def event_with_source_run(ref: EventRef, partitioning: Partitioning) -> dict[str, Any]:
-    """The JSON object of a remembered event, with the run that caused it and that run's data interval."""
+    """A remembered event as in `event_values`, with ``source_run``: the run that caused it and its data interval.
+
+    ``source_run`` is None where no run is recorded; the ends of its interval are aware datetimes, not text.
+    """
     interval = ref.interval
     source_run = None
     if ref.run is not None:
