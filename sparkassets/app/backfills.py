@@ -89,7 +89,11 @@ def make_backfill(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | 
 
 
 def _requested_partitions(asset: AssetSpec, request: BackfillRequest) -> PartitionSet:
-    """Partitions that the request names; without any, everything, which means all that are wanted or present."""
+    """Partitions that the request names; for ``--all`` (``whole``) everything: all that are wanted or present.
+
+    Raises:
+        InputError: It names none, or some that the asset does not have, or `--segment` excludes what `--partition` has.
+    """
     _refuse_wrong_range(asset, request)
     if request.whole:
         return EVERYTHING
@@ -194,7 +198,10 @@ def named_partitions(asset: AssetSpec, keys: Sequence[str]) -> PartitionSet:
 
 
 def _lacks_a_segment(asset: AssetSpec, keys: str) -> bool:
-    """Whether the keys are well formed and only name a segment that is not known yet."""
+    """Whether keys that `_parse_keys` has refused are well formed and only name a segment that is not known yet.
+
+    ``recorded`` is what lets `parse` pass unknown segments, so what it refuses even then is wrong in another way.
+    """
     try:
         asset.partitioning.parse(keys, recorded=True)
     except PartitionError:
@@ -300,7 +307,7 @@ class BackfillCommands:
 
         context = self._context.look(at=at, begin=begin)
         if over_budget:
-            context.estimate_volume = None
+            context.estimate_volume = None  # without an estimate no run is over its budget
         return self._context.show_plan(works[0].plan(context), context, estimate=estimate)
 
     def downstream(self, plan: Plan, *, at: datetime | str | None = None) -> dict[str, PartitionSet]:

@@ -55,9 +55,16 @@ class NamedStore:
 def without_store_name(
     at: DocumentPlace, path: str | None, storage: Collection[str]
 ) -> tuple[str | None, NamedStore | None]:
-    """The path without the store's name before its bucket, and the reference; None in its place without such a name.
+    """The path without the store's name before its bucket, and the reference to that store.
 
-    A name that is no key of ``storage`` becomes a problem. It is not shown, because it may be a credential by mistake.
+    ``s3://archive@lake/trips`` becomes ``s3://lake/trips`` and a reference to the key ``archive`` of `storage`. Without
+    such a name the path is returned as it is, and None for the reference. A name that is no key of ``storage`` becomes
+    a problem, and None as well. It is not shown, because it may be a credential by mistake.
+
+    Args:
+        at: The asset or outlet with the path.
+        path: The path as written; None where there is none.
+        storage: The keys of `storage` in the project file.
     """
     found = _PATH_BY_STORE_NAME.fullmatch(path or "")
     if found is None:

@@ -187,11 +187,12 @@ class BranchCommands(Generic[P]):
 
         if self._is_half_dropped(name):
             self._context.adapters.remove_folder(f"{self._context.spec.state.rstrip('/')}/{BRANCH_FOLDER}", name)
-            return ()
+            return ()  # a killed `drop` has removed the tables and views already
         branch = self._existing_branch(name)
         self._refuse_promotions(name, branch.journal.state().journal_id)
 
         def decide(state: State) -> Sequence[Entry]:
+            """Pauses every asset of the branch, so that no driver starts a run in it any more; refuses one in use."""
             lost = self._context.lost_claims(state)
             for asset_state in state.assets.values():
                 running = [link for link in asset_state.chain if link.status == "open" and link.token not in lost]
@@ -225,7 +226,10 @@ class BranchCommands(Generic[P]):
         )
 
     def _is_half_dropped(self, name: str) -> bool:
-        """Whether a `drop` was killed before it had removed the branch's journal, which it does last."""
+        """Whether a `drop` was killed before it had removed the branch's journal, which it does last.
+
+        Then the branch still has a folder of state, but none of tables, and its journal is gone or unreadable.
+        """
         from sparkassets.features.branches.branch_project import check_branch_name
 
         if check_branch_name(name) not in self.names() or name in self._context.adapters.list_folders(
@@ -410,7 +414,10 @@ def find_differences(
 def _compared_table(
     asset: AssetSpec, path: str, asset_state: AssetState | None, compared: PartitionSet
 ) -> ComparedTable | None:
-    """The table of an asset on one side, with the ``compared`` partitions that it has; None if it has no rows."""
+    """The table of an asset on one side, with those of the ``compared`` partitions that it has.
+
+    None if there is no table yet, or it has none of these partitions. Without partitions it is compared as a whole.
+    """
     if asset_state is None or asset_state.table_id is None or asset_state.version is None:
         return None
     partitions = EVERYTHING

@@ -54,6 +54,7 @@ def write_import(imported: ImportedProject, folder: Path) -> list[str]:
 
 
 def _report_text(imported: ImportedProject) -> str:
+    """The report in Markdown: the summary, and a table with a row for each note."""
     lines = [f"# {imported.name}, imported from dbt", "", f"{imported.summary}."]
     if imported.notes:
         lines += ["", "What was not carried over, or not as it was:", "", "| where | what | why | write by hand |"]

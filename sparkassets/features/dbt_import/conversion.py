@@ -105,7 +105,7 @@ class _ProjectConverter:
     def assets(self) -> dict[tuple[str, str], str]:
         """The asset of each node, by how templates refer to it; of a source that a seed fills the seed's."""
         found: dict[tuple[str, str], str] = {}
-        for node in sorted(self.nodes, key=lambda node: node.kind == "source"):
+        for node in sorted(self.nodes, key=lambda node: node.kind == "source"):  # sources last: models keep their names
             seed = next((each for each in self.nodes if node.kind == "source" and _fills(each, node)), None)
             if seed is not None:
                 found["source", node.name] = found["ref", seed.name]
@@ -118,7 +118,7 @@ class _ProjectConverter:
         return found
 
     def convert(self) -> ImportedProject:
-        """All of it."""
+        """Converts every node, then adds what needs all of them: repeated reads, rules, and columns."""
         counts: Counter[str] = Counter()
         files: dict[str, bytes] = {}
         for node in self.nodes:
@@ -154,6 +154,7 @@ class _ProjectConverter:
         return ImportedProject(name, files, counts, placement.carried, lost_tests, notes)
 
     def _convert_node(self, node: DbtNode, asset: str, files: dict[str, bytes]) -> Document:
+        """The keys of a node's asset; a node that cannot be converted is reported, and is a source that dbt writes."""
         head = self._describe(node, asset)
         try:
             if node.kind == "seed":
@@ -178,6 +179,7 @@ class _ProjectConverter:
         return {"asset": asset, **{key: value for key, value in keys.items() if value}}
 
     def _convert_seed(self, node: DbtNode, files: dict[str, bytes]) -> Document:
+        """The keys of a seed; its file is added to ``files``, and types that dbt was told come before inferred ones."""
         path = self.folder / node.file
         delimiter = str(node.config.get("delimiter") or ",")
         try:
@@ -219,7 +221,9 @@ class _ProjectConverter:
         return self.renderer.render(node.text, is_incremental=is_incremental, config=node.config)
 
     def _read_compiled(self, node: DbtNode) -> RenderedText:
+        """What dbt compiled, with stand-ins for the relations whose quoted names it holds."""
         text, references = node.compiled, list[tuple[str, str]]()
+        # the longest name first: a shorter one may be a part of it
         for other in sorted(self.project.nodes, key=lambda each: -len(each.compiled_relation)):
             if other.compiled_relation and other.compiled_relation in text and other.name != node.name:
                 text = text.replace(other.compiled_relation, f"{RELATION}{len(references)}")
@@ -236,6 +240,10 @@ class _ProjectConverter:
         return self.assets.get((kind, name))
 
     def _convert_model(self, node: DbtNode, rendered: RenderedText, inlets: Sequence[str]) -> Document:
+        """The keys of a model that say how it runs: schedule, inlets and write, where they are not the defaults.
+
+        Views and tables alike become tables; only ``incremental`` needs keys of its own.
+        """
         kind = node.config.get("materialized") or "view"
         if kind not in _TABLES:
             self._add_note(node, f"model {node.name}", f"the materialization {kind!r} is unknown; it is a table", "")
@@ -381,7 +389,7 @@ class _ProjectConverter:
     def _find_columns(self, asset: str) -> Mapping[str, str] | None:
         """The types of an asset's columns, by name in lower case; None where the columns are unknown."""
         if asset not in self.columns:
-            self.columns[asset] = None
+            self.columns[asset] = None  # ends the recursion where models read each other
             rendered = self.rendered.get(asset)
             found: Mapping[str, str] | None
             if rendered is None:

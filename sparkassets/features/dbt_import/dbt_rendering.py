@@ -104,7 +104,7 @@ class DbtRenderer:
         except NotRenderableError:
             raise
         except _MacroReturnError as error:
-            rendered = str(error.value)
+            rendered = str(error.value)  # `return` outside of a macro ends the template
         except (
             TemplateError,
             SqlglotError,
@@ -118,6 +118,7 @@ class DbtRenderer:
         return RenderedText(rendered, tuple(self._references), dict(self._config), self._is_conditional)
 
     def _start(self, *, is_incremental: bool, config: Mapping[str, Any]) -> None:
+        """Forgets what the template before has configured, asked and referred to."""
         self._incremental = is_incremental
         self._given = config
         self._config: dict[str, Any] = {}
@@ -126,6 +127,10 @@ class DbtRenderer:
 
     @cached_property
     def _environment(self) -> SandboxedEnvironment:
+        """What templates can call: the functions of dbt that need no database, and the macros by package.
+
+        Macros of the project itself are also known by their bare names.
+        """
         environment = SandboxedEnvironment(
             undefined=StrictUndefined, autoescape=False, extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols"]
         )
@@ -187,6 +192,7 @@ class DbtRenderer:
         raise NotRenderableError(f"no macro {name!r} for {self._dialect} is in the project or in dbt_packages")
 
     def _configure(self, *args: Mapping[str, Any], **values: Any) -> str:  # noqa: ANN401
+        """Notes ``config(…)``, which renders as nothing."""
         self._config |= {**(args[0] if args else {}), **values}
         return ""
 
@@ -198,10 +204,12 @@ class DbtRenderer:
         return self._incremental
 
     def _refer(self, *names: str, v: object = None, version: object = None) -> str:
+        """Renders ``ref("model")`` or ``ref("package", "model")``; a version is part of a model's name."""
         wanted = v if v is not None else version
         return self._add_reference("ref", names[-1] if wanted is None else f"{names[-1]}_v{wanted}")
 
     def _add_reference(self, kind: str, name: str) -> str:
+        """The stand-in of a relation in the rendered SQL; the same for each reference to it."""
         if (kind, name) not in self._references:
             self._references.append((kind, name))
         return f"{RELATION}{self._references.index((kind, name))}"
@@ -227,7 +235,10 @@ class _ConfigCall:
 
 
 def _describe_failure(error: Exception, text: str) -> str:
-    """The first line of an error; a package of macros has no better name in Jinja."""
+    """The first line of an error; for an unknown name before a dot and a call, that its package is not installed.
+
+    Jinja itself only says that the name is undefined, and calls a package of macros a dict object.
+    """
     line = (str(error).splitlines() or [type(error).__name__])[0].replace("'dict object'", "a package")
     name = line.removesuffix(" is undefined").strip("'")
     is_package = name != line and re.search(rf"\b{re.escape(name)}\.\w+\(", text)
@@ -264,7 +275,7 @@ def _need_database(name: str) -> Callable[..., NoReturn]:
 def _database_functions(dialect: str) -> dict[str, Callable[..., str]]:
     """The macros of dbt that bridge databases, in SQL of the dialect or such as all dialects share."""
 
-    def translate(sql: str) -> str:
+    def translate(sql: str) -> str:  # Snowflake's argument order is the one of dbt's macros
         return sqlglot.transpile(sql, read="snowflake", write=dialect)[0]
 
     types = {"string": "varchar", "float": "double", "numeric": "numeric(28, 6)"}

@@ -54,6 +54,7 @@ def _parts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]
 
 
 def _read_node(key: str, node: Mapping[str, Any], tests: Mapping[str, list[DbtTest]]) -> DbtNode:
+    """A node of the manifest, whose identifier ``key`` its tests refer to; a versioned model is named ``orders_v2``."""
     name = f"{node['source_name']}.{node['name']}" if node["resource_type"] == "source" else node["name"]
     if node.get("version"):
         name = f"{name}_v{node['version']}"
@@ -80,7 +81,7 @@ def _read_column(column: Mapping[str, Any]) -> DbtColumn:
 
 
 def _read_tests(manifest: Mapping[str, Any]) -> tuple[dict[str, list[DbtTest]], list[DbtTest]]:
-    """Generic tests by their nodes, and those that are queries."""
+    """Generic tests by the identifier of their node, and the tests that are queries of their own."""
     tests: dict[str, list[DbtTest]] = {}
     query_tests = []
     for node in manifest["nodes"].values():
@@ -92,6 +93,7 @@ def _read_tests(manifest: Mapping[str, Any]) -> tuple[dict[str, list[DbtTest]], 
 
 
 def _read_test(node: Mapping[str, Any]) -> DbtTest:
+    """A generic test, with its package in its name; newer releases of dbt nest its arguments under ``arguments``."""
     metadata = node["test_metadata"]
     package = metadata.get("namespace")
     given = {key: value for key, value in metadata["kwargs"].items() if key not in ("model", "column_name")}

@@ -49,6 +49,7 @@ class _PlacingLoader(yaml.SafeLoader):
 
 
 def _construct_map(loader: _PlacingLoader, node: yaml.MappingNode) -> Iterator[PlacedMap]:
+    """Yields the map before it is filled, as PyYAML expects it of maps that anchors may refer to from within."""
     placed = PlacedMap()
     placed.line = node.start_mark.line + 1
     yield placed
@@ -97,7 +98,7 @@ class _ProjectReader:
         self.owners: dict[str, str] = {}
 
     def read_project(self) -> DbtProject:
-        """All of it."""
+        """Reads all files; the YAML comes first, because models take their descriptions and tests from it."""
         sources = [
             source for file, content in self._property_files() for source in self._read_properties(file, content)
         ]
@@ -184,6 +185,7 @@ class _ProjectReader:
                 self._add_note(file, declared[0].line, f"{kind_text} {names}", reason, remedy)
 
     def _source(self, file: str, source: PlacedMap, table: PlacedMap) -> DbtNode:
+        """A table of a source, named ``group.table``; reports a freshness, which only readers can require here."""
         name = f"{source['name']}.{table['name']}"
         config = self._native(self._merge([source.get("config") or {}, _config_of(source), _config_of(table)]))
         if table.get("freshness") or source.get("freshness"):
@@ -213,6 +215,7 @@ class _ProjectReader:
                 yield self._node("model", path.stem, path, 1, text)
 
     def _snapshots(self) -> Iterator[DbtNode]:
+        """Yields the snapshots that are blocks in SQL, also among the models, and those that YAML declares."""
         for path in [
             *self._files("snapshot-paths", "snapshots", ".sql"),
             *self._files("model-paths", "models", ".sql"),
@@ -230,6 +233,10 @@ class _ProjectReader:
             yield self._node("seed", path.stem, path, 1, "")
 
     def _node(self, kind: NodeKind, name: str, path: Path, line: int, text: str) -> DbtNode:
+        """A node with its configuration from all places; later ones replace earlier ones.
+
+        From outside in: the folders of dbt_project.yml, the YAML beside it, and ``config(…)`` in its own SQL.
+        """
         file = self._place(path)
         patch_file, patch = self.patches.get((kind, name), (file, PlacedMap()))
         configs = [*self._folder_configs(kind, Path(file), name), _config_of(patch)]
@@ -255,7 +262,7 @@ class _ProjectReader:
 
     def _folder_configs(self, kind: NodeKind, file: Path, name: str) -> Iterator[Mapping[str, Any]]:
         """What dbt_project.yml says of a node, from the outermost folder to its own."""
-        level = self.options.get(f"{kind}s")
+        level = self.options.get(f"{kind}s")  # holds keys with + or without, and maps for folders
         for part in ("", self.name, *file.parts[1:-1], name):
             level = level.get(part) if part and isinstance(level, dict) else level
             if not isinstance(level, dict):

@@ -119,7 +119,7 @@ def convert_condition(text: str, dialect: str) -> str:
 
 
 def divides(text: str, dialect: str) -> bool:
-    """Whether a query has a quotient."""
+    """Whether a query divides by ``/``, which dialects of `WHOLE_DIVISIONS` compute otherwise than Spark."""
     return parse_query(text, dialect).find(exp.Div) is not None
 
 

@@ -21,7 +21,7 @@ class RulePlacement:
     Attributes:
         documents: The keys of each asset.
         queries: The assets that are computed; others write the rest.
-        reads: The assets that each of these reads; a foreign key adds one.
+        reads: The assets that each asset reads; a foreign key adds one.
         notes: Where tests that are not carried over, or not as they were, are reported.
         find_asset: The asset of ``("ref", name)`` or ``("source", group.table)``.
         dialect: The SQL of the conditions.
@@ -37,7 +37,10 @@ class RulePlacement:
     carried: int = 0
 
     def add_rules(self, node: DbtNode, asset: str) -> None:
-        """Rules for the tests of a node; those of what others write become rules of the inlets that read it."""
+        """Adds rules for the tests of a node; those of what others write become rules of the inlets that read it.
+
+        Tests that become no rule are reported, each at its line.
+        """
         if node.tests and node.kind in ("model", "snapshot") and asset not in self.queries:
             reason = f"the {node.kind} was not carried over"
             subject = f"{plural(len(node.tests), 'test')} of {node.name}"
@@ -47,13 +50,14 @@ class RulePlacement:
             try:
                 rule = make_validation(test, self.find_asset, dialect=self.dialect)
                 self._refuse_circle(asset, rule)
-            except (NotRenderableError, KeyError) as error:
+            except (NotRenderableError, KeyError) as error:  # a KeyError of `make_validation` names the argument
                 reason = str(error) if isinstance(error, NotRenderableError) else f"its argument {error} is missing"
                 self.add_note(test, _describe_test(node, test), reason, "a validation with `sql`")
                 continue
             self._add_rule(node, asset, test, rule)
 
     def _add_rule(self, node: DbtNode, asset: str, test: DbtTest, rule: Document) -> None:
+        """Adds a rule to a computed asset, or to the inlets that read what others write, and counts it as carried."""
         subject = _describe_test(node, test)
         if asset in self.queries:
             self.carried += 1
@@ -70,7 +74,10 @@ class RulePlacement:
             _append_rule(inlets.setdefault(asset, {}), rule)
 
     def _is_kept_by_keys(self, asset: str, test: DbtTest, subject: str, rule: Document) -> bool:
-        """Whether the keys of an upsert make a rule needless; one that judges a part of the table only is reported."""
+        """Whether the keys of an upsert make a rule ``unique`` needless, since they hold for the whole table.
+
+        With any other ``write``, a rule ``unique`` judges only the rows of each run; it is kept, and that is reported.
+        """
         write = self.documents[asset].get("write")
         if write is None or "unique" not in rule:
             return False
@@ -82,7 +89,7 @@ class RulePlacement:
         return False
 
     def _refuse_circle(self, asset: str, rule: Mapping[str, Any]) -> None:
-        """Refuses a foreign key to an asset that is computed from this one; else it is one more that is read."""
+        """Refuses a foreign key to an asset that is computed from this one; else adds that asset to what is read."""
         for reference in (rule.get("foreign_key") or {}).values():
             other = reference.partition(".")[0]
             if asset in {other, *self._upstream(other)}:
@@ -92,6 +99,7 @@ class RulePlacement:
                 self.reads[asset].add(other)
 
     def _upstream(self, asset: str) -> set[str]:
+        """The asset itself and all that it is computed from, at any distance."""
         found, rest = set[str](), {asset}
         while rest:
             found |= rest

@@ -33,7 +33,7 @@ def read_seed(path: Path, delimiter: str) -> tuple[list[str], list[list[str]]]:
 
 
 def infer_types(header: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, str]:
-    """The Spark SQL type of each column.
+    """The Spark SQL type of each column, by its name: the first of `_KINDS` that every value but NULL fits, else text.
 
     >>> infer_types(["id", "paid", "note"], [["1", "2.5", "x"], ["2", "", "null"]])
     {'id': 'bigint', 'paid': 'double', 'note': 'string'}

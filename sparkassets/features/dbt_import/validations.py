@@ -25,6 +25,7 @@ def make_validation(test: DbtTest, find_asset: Callable[[str, str], str | None],
 
     Raises:
         NotRenderableError: None does.
+        KeyError: The test lacks an argument, which is the key.
     """
     check = _make_check(test, find_asset, dialect)
     if any(test.config.get(key) not in (None, usual) for key, usual in _THRESHOLDS.items()):
@@ -37,6 +38,12 @@ def make_validation(test: DbtTest, find_asset: Callable[[str, str], str | None],
 
 
 def _make_check(test: DbtTest, find_asset: Callable[[str, str], str | None], dialect: str) -> dict[str, Any]:
+    """The validation of a generic test without its configuration.
+
+    Raises:
+        NotRenderableError: There is none for such a test.
+        KeyError: The test lacks an argument.
+    """
     arguments = test.arguments
     match test.name.removeprefix("dbt_utils."):
         case "unique" | "not_null" as name:

@@ -168,7 +168,11 @@ def normalize_name(package: str) -> str:
 
 
 def implied_extras(project: ProjectSpec) -> set[str]:
-    """The extras of sparkassets that the project's YAML needs, such as those of a timetable."""
+    """The extras of sparkassets that the project's YAML needs, such as those of a timetable.
+
+    ``openlineage`` is a text, the namespace, only where the YAML writes one. False turns events off; with None the
+    environment decides whether any are sent, so neither says that the package is needed.
+    """
     extras = {
         extra
         for asset in project.assets.values()

@@ -85,7 +85,7 @@ class MessageDelivery:
                 hint = "Apprise is not installed; pip install 'sparkassets[notify]'"
                 self._answers.append(ReceiverAnswer(name, hint))
                 continue
-            for number, receiver in enumerate(receivers):
+            for number, receiver in enumerate(receivers):  # one variable may hold several URLs
                 who = name if not number else f"{name}, URL {number + 1}"
                 self._begin(who, partial(_notify, receiver, message))
 
@@ -127,7 +127,7 @@ class MessageDelivery:
 
 
 def _call(hook: PythonBody, message: NotificationMessage, project: ProjectSpec) -> str:
-    """Calls the project's function with the message; returns why not, empty on success."""
+    """Calls the project's function with the message; returns why it was not called, empty on success."""
     package = hook.module.partition(".")[0]
     if not any(hook.module == name or hook.module.startswith(f"{name}.") for name in project.python):
         return f"the package {package!r} is not allowed"
@@ -136,7 +136,7 @@ def _call(hook: PythonBody, message: NotificationMessage, project: ProjectSpec) 
 
 
 def _receivers(urls: str) -> list[Any]:
-    """The receivers that Apprise finds in the URLs; ``[None]`` if it finds none, so that this is reported."""
+    """The receivers that Apprise finds in the URLs; ``[None]`` if it finds none, which `_notify` reports."""
     apprise = _apprise()
     receivers = apprise.Apprise()
     with _SILENCE.silence_logs():

@@ -108,6 +108,10 @@ class DigestSender:
             self._send_if_due(each, ledger)
 
     def _send_if_due(self, each: ReceiverDigest, ledger: JournalLedger) -> None:
+        """Claims a digest whose tick has passed, sends it, and records it as sent or refused.
+
+        The claim is decided on the newest state: a driver that lost the race records nothing and sends nothing.
+        """
         now = to_unix(self.clock.now())
         slot = each.rule.digest.last_at(from_unix(now)) if each.rule.digest is not None else None
         if slot is None:
@@ -129,7 +133,7 @@ class DigestSender:
                 self._record(replace(entry, step=step), ledger, claimed_at=to_unix(numbered.at))
 
     def _record(self, entry: DigestEntry, ledger: JournalLedger, *, claimed_at: int) -> None:
-        """Records what became of a digest, unless another driver has taken it over."""
+        """Records what became of a digest, unless another driver has taken it over: then its claim is a later one."""
         ledger.commit(lambda state: [entry] if state.digests[entry.digest].claimed_at == claimed_at else [])
 
     def _send(self, each: ReceiverDigest, before: DigestMark, ledger: JournalLedger) -> bool:

@@ -121,7 +121,11 @@ class NoticeCollector:
     def commit(
         self, entries: Sequence[NumberedEntry], *, before: Mapping[str, AssetState], after: Mapping[str, AssetState]
     ) -> None:
-        """Adds a commit: its entries, and the states of their assets before and after it."""
+        """Adds a commit: its entries, and the states of their assets before and after it.
+
+        Of the troubles before it only those count that people were notified of: one that began while the asset was
+        silenced and lasts is news to them. All troubles after it count; `notices` leaves out an asset that is silenced.
+        """
         reported_entries = [
             each.entry
             for each in entries
@@ -132,7 +136,7 @@ class NoticeCollector:
             if name is not None and name in after:
                 self._follow(name, _find_notified(before[name]) if name in before else (), find_troubles(after[name]))
                 self._assets[name].is_silent = after[name].is_silenced(to_unix(entries[-1].at))
-        for entry in reported_entries:
+        for entry in reported_entries:  # `_follow` has added their assets: every entry about one leaves a state of it
             self._assets[entry.asset].add(entry)
 
     def _follow(self, name: str, before: tuple[AssetTrouble, ...], after: tuple[AssetTrouble, ...]) -> None:
@@ -165,7 +169,7 @@ def _find_notified(state: AssetState) -> tuple[AssetTrouble, ...]:
 
 
 def find_troubles(state: AssetState) -> tuple[AssetTrouble, ...]:
-    """The current troubles of an asset by its state."""
+    """The current troubles of an asset by its state, failures first; a failure begins when its run was planned."""
     failures = (
         AssetTrouble("failure", each.partitions, each.token, each.run, each.error, each.planned)
         for each in state.failed
@@ -204,6 +208,7 @@ def _find_notices(asset: AssetSpec, followed: _FollowedAsset) -> Iterator[AssetN
 
 
 def _recovery_notices(asset: AssetSpec, followed: _FollowedAsset) -> Iterator[AssetNotice]:
+    """Yields a notice for each kind of trouble that is over; partitions with trouble of another kind are left out."""
     troubled_partitions = _join_partitions(followed.after)
     for kind, text in _RECOVERY_TEXTS.items():
         recovered = _join_partitions(each for each in followed.before if each.kind == kind) - troubled_partitions
@@ -217,7 +222,7 @@ def _join_partitions(troubles: Iterable[AssetTrouble]) -> PartitionSet:
 
 
 def make_lateness_notice(asset: AssetSpec, late: LateEntry) -> AssetNotice:
-    """The notice that the asset is late, or no longer late."""
+    """The notice that the asset is late, or that it no longer is, which an entry says by ``over``."""
     label = label_partitions(late.partitions, asset.partitioning)
     deadline = format_zoned(from_unix(late.by), asset.timezone)
     if late.over:
@@ -226,7 +231,7 @@ def make_lateness_notice(asset: AssetSpec, late: LateEntry) -> AssetNotice:
 
 
 def make_wait_notice(asset: AssetSpec, wait: PersonWaitEntry) -> AssetNotice:
-    """The notice that the asset waits for a person, or no longer does."""
+    """The notice that the asset waits for a person, or that it no longer does, which an entry without reason says."""
     if not wait.reason:
         return AssetNotice("recovery", asset.name, text="no longer waits for a person", owner=asset.owner)
     return AssetNotice("waiting", asset.name, text=wait.reason, owner=asset.owner)
@@ -301,6 +306,7 @@ def build_messages(
     for notice in notices:
         for rule in project.assets[notice.asset].notify:
             if notice.kind in rule.on and rule.digest is None:
+                # without `on`, rules that differ in it alone are equal
                 _notices_by_rule(replace(rule, on=()), notices_by_rule)[notice] = None
     for rule, rule_notices in notices_by_rule:
         yield rule, build_message(rule, tuple(rule_notices), project)
@@ -351,6 +357,7 @@ def _render_template(template: str, notices: Sequence[AssetNotice], project: Pro
 
 
 def _notice_values(notice: AssetNotice) -> dict[str, str]:
+    """The keys of a notice in templates."""
     return {
         "kind": notice.kind,
         "asset": notice.asset,
