@@ -266,7 +266,11 @@ class AssetCommands:
         return spec.schedule.timetable
 
     def _mark(self, asset: str, kind: MarkKind, selection: PartitionSelection, reason: str, *, verb: str) -> MarkResult:
-        """Looks at sources and tables, then records the mark for the partitions to which it applies by the state."""
+        """Looks at sources and tables, then records the mark for the partitions to which it applies by the state.
+
+        A mark also answers the question that a run asks a person, what became of the unfinished runs before it in its
+        slot; the result names those that it settled.
+        """
         from sparkassets.core.planner.due.pending_partitions import resolve_partitions
         from sparkassets.core.planner.explain.partition_marks import build_mark_entries
 
@@ -275,7 +279,7 @@ class AssetCommands:
         resolved: list[PartitionSet] = []
         questions: list[ClaimState] = []
 
-        def decide(state: State) -> Sequence[Entry]:
+        def decide(state: State) -> Sequence[Entry]:  # may be called again, after another driver's commit
             context = self._make_planning(state)
             asset_state = context.state_of(spec)
             resolved[:] = [resolve_partitions(context, spec, asset_state, request.partitions)]
@@ -287,7 +291,7 @@ class AssetCommands:
             ]
             return build_mark_entries(context, request)
 
-        with self._context.recording(verb) as ledger:
+        with self._context.recording(verb) as ledger:  # specs first: news and mark are decided by the present files
             ledger.commit(lambda state: changed_spec_entries(self._context.spec, state))
             ledger.commit(lambda state: self._find_news(ledger, state, asset))
             recorded = ledger.commit(decide)

@@ -173,7 +173,7 @@ class ProjectContext:
         return {name: asset_status(planning, asset).states for name, asset in planning.project.assets.items()}
 
     def refuse_scope(self, verb: str) -> None:
-        """Raises `InputError` for a command that only makes sense for the whole project, if this is a part of one."""
+        """Raises `InputError` if this is a branch, for a command that only makes sense for the project itself."""
         if self.scope is not None:
             message = f"`{verb}` is for the project itself, not for {self.scope.title}"
             raise InputError(message, hint="the branch picks up changes of the base when it runs")

@@ -205,7 +205,7 @@ def record_events(
     fresh: list[EventEntry] = []
 
     def decide(state: State) -> Sequence[Entry]:
-        fresh.clear()
+        fresh.clear()  # called again after another process's commit
         known_identities = known.read_through(state.seq)
         identities = set(known_identities)
         for entry in entries:
@@ -216,7 +216,7 @@ def record_events(
         return [*before(state), *fresh]
 
     recorded = [each for each in ledger.commit(decide) if isinstance(each.entry, EventEntry)]
-    recorded_by_object = dict(zip(map(id, fresh), recorded, strict=True))
+    recorded_by_object = dict(zip(map(id, fresh), recorded, strict=True))  # equal events without id are several
     first_recorded = known.first | {identity: each for each in recorded if (identity := _identity(each)) is not None}
     return [
         EventReceipt(recorded_by_object[id(entry)], known=False)

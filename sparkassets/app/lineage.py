@@ -127,7 +127,7 @@ class _DatasetHistory:
                 return
 
     def _read_further(self, uri: str) -> bool:
-        """Reads further back; returns whether that was possible."""
+        """Reads eight times as far back as before; returns False once the journal has no older rows of the dataset."""
         from sparkassets.core.journal.lineage import KINDS
 
         limit = self._limits.get(uri, FIRST_READ)

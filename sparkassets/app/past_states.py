@@ -74,7 +74,9 @@ def _state_as_of(context: ProjectContext, moment: int) -> State:
 
 
 def fold_leading(context: ProjectContext, is_included: Callable[[NumberedEntry], bool]) -> State:
-    """The journal's state before the first kept entry that is not included.
+    """The journal's state before the first kept entry that is not included, folded from the base on.
+
+    The base is a snapshot of what the entries said that are no longer kept.
 
     Raises:
         StateError: The state cannot be used, or the record of what was before the oldest entry is missing.

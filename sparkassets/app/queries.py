@@ -127,7 +127,11 @@ class QueryCommands:
 
 
 def _choose_run(planning: PlanningContext, asset: AssetSpec, partition: str | None) -> tuple[PlannedRun, bool]:
-    """The planned run of the asset, or one by hand of the partition, by default the newest; whether it is planned."""
+    """The run of the asset, and whether the plan holds it.
+
+    Without ``partition`` that is the planned run; if there is none, one by hand of the newest wanted partition. With
+    it, one by hand of that partition. Without partitions it has the data interval of the last run.
+    """
     from sparkassets.core.planner.batch.requested_runs import request_by_hand
     from sparkassets.core.planner.planner import make_plan
 

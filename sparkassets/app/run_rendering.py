@@ -28,7 +28,7 @@ class RunRenderer:
         self._verb = verb
 
     def build_order(self, run: PlannedRun) -> RunOrder:
-        """The order that an engine would get for a run."""
+        """The order that an engine would get for a run, as if it were claimed by the journal's next entry."""
         from sparkassets.core.instants import from_unix
         from sparkassets.core.journal.entries import ClaimEntry
         from sparkassets.core.journal.state import ClaimState

@@ -99,7 +99,10 @@ class StateCommands:
         return VerificationResult(oldest_seq, entries, tuple(damages), tuple(tables))
 
     def _replay(self, image: JournalImage) -> Iterator[StateDamage]:
-        """Differences between the snapshot and the entries that it stands for; decodes and folds every entry."""
+        """Yields the damage if the snapshot differs from the entries that it stands for; folds every kept entry.
+
+        It starts from the base: a snapshot of what the entries said that are no longer kept.
+        """
         from sparkassets.core.journal.codec import decode
         from sparkassets.core.journal.fold.dispatch import fold
         from sparkassets.ports import StateDamage

@@ -82,7 +82,7 @@ def _find_key_place(at: DocumentPlace, *keys: str) -> DocumentPlace:
 
 
 def _warn_of_similar_identities(files: AssetFiles, assets: Mapping[str, AssetSpec]) -> None:
-    """Warns where an asset or a condition names a dataset whose identity another one nearly has."""
+    """Warns where an asset or a condition names a dataset that differs from another one only by case or slashes."""
     known: dict[str, tuple[str, str]] = {}
     for draft in files.drafts.values():
         if draft.are_reliable("uri", "path", "table"):
@@ -123,6 +123,8 @@ def _fold_identity(uri: str) -> str:
 
 
 def _describe_similarity(uri: str, other: str, owner: str) -> str:
+    """The warning that two URIs with the same folded identity are different datasets, and how they differ."""
+    # both have one folded identity: what differs without case differs by slashes, and the other way round
     differs_by_slash, differs_by_case = uri.casefold() != other.casefold(), uri.rstrip("/") != other.rstrip("/")
     differs = " and ".join(["a slash at the end"] * differs_by_slash + ["case"] * differs_by_case)
     verb = "differ" if differs_by_slash and differs_by_case else "differs"

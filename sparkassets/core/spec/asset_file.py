@@ -92,9 +92,10 @@ MOST_READ_FIRST: Final = 2_000
 def read_first_assets(
     files: Sequence[SourceFile], *, project: ProjectDraft, declared: Sequence[YamlDocument] = ()
 ) -> AssetFiles | None:
-    """The first drafts of a project with more than `MANY` documents, for which no name of an asset is unknown.
+    """The first drafts of a project with more than `MANY` documents, whose mistakes can be reported before the rest.
 
-    None for other projects, and where the names of the assets are only told by reading them all.
+    ``unreadable`` holds the names of all other assets, so that references to them are no problems. None for smaller
+    projects, and where the names of the assets are only found by reading all documents.
 
     Args:
         files: The YAML files.
@@ -291,6 +292,7 @@ def _find_identity(at: DocumentPlace, keys: AssetFile, storage: StorageLocation 
 
 
 def _check_extra(at: DocumentPlace, keys: AssetFile) -> None:
+    """Refuses ``extra`` with credentials, and what events cannot hold: they store it as clear text."""
     if not keys.extra:
         return
     for path, secret in secrets_in(keys.extra):

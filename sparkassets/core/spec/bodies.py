@@ -70,6 +70,7 @@ def find_required_code(draft: AssetDraft, project: ProjectDraft) -> WantedSql | 
 
 
 def _names_file(sql: str | None) -> bool:
+    """Whether ``sql`` is a path and not a query; without it, the file beside the YAML is meant."""
     return sql is None or sql.strip().endswith(".sql")
 
 
@@ -391,6 +392,7 @@ def _compile_function_body(
 
 def join_bodies(bodies: Mapping[str, AssetBody]) -> AssetBody:
     """The body of a multi-asset whose outlets have a SELECT each, by their names."""
+    # reversed, so that the mention in the first outlet holds
     mentions = {name: mention for body in reversed([*bodies.values()]) for name, mention in body.mentions.items()}
     return AssetBody(
         mentions=mentions, outlets={name: body.sql for name, body in bodies.items() if body.sql is not None}

@@ -69,7 +69,10 @@ def _compile_cron_deadline(at: DocumentPlace, keys: DeadlineMap, within: TimeBou
 def _compile_daily_deadline(
     at: DocumentPlace, keys: DeadlineMap, seconds: int, within: TimeBounds
 ) -> DeadlineSpec | None:
-    """A deadline at a time of day, every so many days; or every so many hours, from that time on."""
+    """A deadline at a time of day, every so many days; or every so many hours, from that time on.
+
+    ``seconds`` is the time of day, since midnight on the wall clock.
+    """
     every = keys.every or _DAILY
     try:
         length = Duration.parse(every)
@@ -85,6 +88,7 @@ def _compile_daily_deadline(
         (at / "every").add_problem(message, hint="add 'start', or write 'by' as a cron such as '0 8 * * MON'")
         return None
     clock = zone_offsets(within.timezone)
+    # the time of day on the local date of the start: from there on every `length` is counted
     local = 0 if within.start is None else within.start + clock.offset_at(within.start)
     anchor = clock.tick_instant(local - local % DAY + seconds)
     ticks = every_ticks(every, length, timezone=within.timezone, anchor=anchor)
@@ -93,7 +97,7 @@ def _compile_daily_deadline(
 
 
 def _is_whole(length: Duration) -> bool:
-    """Whether it is above 0, and counts either on the calendar or on the clock."""
+    """Whether it is above 0, and counts either days and months or seconds, not both."""
     calendar = length.days, length.months
     if min(length.seconds, *calendar) < 0:
         return False
@@ -101,7 +105,7 @@ def _is_whole(length: Duration) -> bool:
 
 
 NAMES: Final = ("project", "title", "notices", "failures", "withheld", "waiting", "late", "recovered")
-"""Names that a message template may use; `sparkassets.core.documents.messages` has a value for each."""
+"""Names that a message template may use; `sparkassets.features.notifications.notices` has a value for each."""
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 WrittenNotifications = NotifyMap | Sequence[NotifyMap] | None
@@ -207,7 +211,7 @@ def _compile_digest(at: DocumentPlace, written: str | None, *, timezone: str) ->
 def _compile_hook(
     at: DocumentPlace, written: str | None, project: ProjectDraft, modules: Mapping[str, ModuleSource]
 ) -> PythonBody | None:
-    """Compiles the function that is told of notices; None where none is written."""
+    """Compiles the function that messages are passed to; None where none is written, or it is wrong."""
     if written is None:
         return None
     function = compile_function(at, written, project, modules)

@@ -129,10 +129,10 @@ class InletCompiler:
             (self.at / "window").add_key_problem(f"'window' and 'partitions: {partitions_text}' exclude each other")
 
     def _find_on_update(self, need: Dependency) -> OnUpdate:
-        """What updates of the inlet do by default.
+        """What updates of the inlet do by default: make what was computed from it stale (``rerun``), or nothing.
 
-        They leave older partitions alone if the inlet has no time, or only its newest partition is read: each update
-        would make everything stale.
+        Ignored are updates of an aligned inlet, which is read tick by tick. For an asset with time, so are those of an
+        inlet without time, or of which only the newest partition is read: each would make all partitions stale.
         """
         if self.options.partitions == "aligned":
             return "ignore"
@@ -172,7 +172,10 @@ class InletCompiler:
             )
 
     def _refuse_watermark(self, column: str) -> tuple[str, str | None] | None:
-        """The problem with ``read: {after: column}``, and a hint; None where the column exists or may exist."""
+        """The problem with ``read: {after: column}``, and a hint; None where the column exists or may exist.
+
+        A name with a dot is refused unless a column is really called so: it would be a field of another column.
+        """
         refusal = self.columns.find_problem(column) if self.columns else None
         if "." not in column or (self.columns and refusal is None):
             return refusal
@@ -362,7 +365,11 @@ class InletCompiler:
 
 
 def _can_times_meet(need: Dependency) -> bool:
-    """Whether some partition of the asset, within its start and end, requires one within the inlet's start and end."""
+    """Whether some partition of the asset, within its start and end, requires one within the inlet's start and end.
+
+    Mapped time is ascending, so it is enough that the first partition does not need only what comes after the inlet's
+    end, and the last one not only what comes before its start.
+    """
     mapping, down, up = need.mapping, need.consumer.time, need.inlet.time
     if down is None or up is None or not isinstance(mapping, OverlapMapping | WindowMapping):
         return True

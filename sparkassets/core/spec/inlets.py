@@ -64,6 +64,7 @@ def _compile_named_inlets(
         if refusal := _explain_refusal(draft, name, assets):
             draft.at.document.problems.append(mention.problem(refusal[0], hint=refusal[1]))
         elif name not in listed and name in assets.drafts:
+            # its defaults depend on `partition`, so problems with them stand there
             inlet = InletCompiler(draft, assets.drafts[name], InletMap(), draft.at / "partition", None)
             inlets[name] = inlet.compile(waits_only=False, location=mention.location)
     if named.keys() - inlets.keys() - listed.keys():

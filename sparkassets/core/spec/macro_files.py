@@ -56,6 +56,7 @@ def _split_definitions(file: SourceFile) -> Iterator[MacroDefinition | SpecProbl
     Raises:
         TemplateSyntaxError: Jinja's; the file is no template.
     """
+    # `opened` are the blocks that have no end yet, the innermost last; `start` is where the outermost tag begins
     end, opened, start = 0, list[str](), 0
     tokens = [(kind, text) for _, kind, text in environment().lex(file.text)]
     for index, (kind, text) in enumerate(tokens):

@@ -59,6 +59,7 @@ class MacroPrefix:
 
     def problem(self, fault: TextFault) -> SpecProblem:
         """A fault in one of them at its place; its line counts back from 0, the line before the template's own."""
+        # `before` is the length of what stands before a macro on its first line: the end of the break
         line, before = fault.line + self.text.count("\n"), 0
         for macro in self.macros:
             lines = macro.text.count("\n") + 1

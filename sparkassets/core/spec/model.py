@@ -85,7 +85,7 @@ class ReadAfter:
     """``read: {after: column}``: only rows above the watermark.
 
     Attributes:
-        overlap: From so far below the watermark on: what came late is read, and the rest once more.
+        overlap: How far below the watermark reading begins: rows that came late are read, the others once more.
     """
 
     column: str
@@ -119,8 +119,9 @@ class InletSpec:
         waits_only: Listed in the YAML, but neither the SQL nor the function's arguments name it.
         aligned: Its run of the same tick, or the last one before, is read (docs/design/schedules.md#aligned-inlets).
         fresh_within: How old its last update may be.
+        on_update: Whether an update of it makes what was computed from it stale.
         tolerance: How long past due ``require`` is waited for.
-        settle_seconds: How long it must have been quiet.
+        settle_seconds: How long ago its last update must be.
         on_removed: Whether rows made of a removed partition stay, or are computed again as if it were there, empty.
         rules: Validations of its rows before the run reads them.
         is_foreign_key_only: Neither the YAML nor the code names it, but foreign keys do: they alone read it.
@@ -184,7 +185,10 @@ class Schedule:
     default: bool = False
 
     def timetables(self) -> tuple[Timetable, ...]:
-        """By what time alone it goes: its timetable, or the times in its condition."""
+        """The timetables by which time alone makes it due: its own, or those in its condition.
+
+        A timer that counts from a dataset's last update (``without``) is none of them.
+        """
         if self.timetable is not None:
             return (self.timetable,)
         times = self.condition.times() if self.condition is not None else ()
@@ -234,7 +238,6 @@ class AssetSpec:
         storage: Where it is written or, for a source, read; None for a source that is only known by its events.
         tags: Words to select it by.
         file: The file that declares it, from the project's folder.
-        path_fields: For a file source the pattern's field names; at most one, the time partition.
         segment_params: The params of each segment, where they go by segment.
         segments_from_rows: Columns of the open dimensions whose segments only rows of its runs make known.
         columns: Spark SQL type of every column by its name, in order; empty where the list of columns may be open.
@@ -264,7 +267,6 @@ class AssetSpec:
         in_paths: Of files whose partitions are those of values in their rows: the partitions in their paths.
         outlets: Of a multi-asset the assets that its runs write, all of them or none; it has no data of its own then.
         written_by: Of an outlet the multi-asset whose runs write it; it has neither schedule nor strategy of its own.
-        durations: all in seconds.
     """
 
     name: str
@@ -332,7 +334,7 @@ class AssetSpec:
 
     @property
     def judge_digest(self) -> str:
-        """Digest of the code and the rules: a withheld partition is tried again once it changes."""
+        """Digest of the code and the validations: a withheld partition is tried again once it changes."""
         code = self.definition.id if self.definition is not None else ""
         return f"{code}{rules_digest(self.rules)}"
 

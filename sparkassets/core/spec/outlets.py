@@ -57,6 +57,7 @@ def compile_folders(draft: AssetDraft) -> tuple[str, ...] | None:
 
 
 def _check_declared(draft: AssetDraft, names: Sequence[str]) -> None:
+    """Refuses folders by undeclared columns, or by every column: the files in them would have none."""
     at, declared = draft.at / "partitioned_by", {name.lower() for name in draft.keys.types}
     if not declared or not draft.are_reliable("columns"):
         return

@@ -130,6 +130,7 @@ def find_distinct_param(params: list[dict[str, Any]], others: Partitioning) -> s
 
 
 def _differs_in_all(name: str, params: list[dict[str, Any]]) -> bool:
+    """Whether every element has the name, with a text of its own; numbers count by their text."""
     if not all(_is_text(each.get(name)) for each in params):
         return False
     return len({plain_text(each[name]) for each in params}) == len(params)

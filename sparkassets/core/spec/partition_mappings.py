@@ -109,7 +109,14 @@ def _check_newest(at: DocumentPlace, up: MappedAsset) -> None:
 
 
 class _MappingReader:
-    """Reads a map of ``partitions``, key by key."""
+    """Reads a map of ``partitions``, key by key.
+
+    Attributes:
+        time: The mapping of time; None until the map declares one.
+        by_column: Consumer's column to the match with the inlet's dimension of the same column, which holds by default.
+        found: Consumer's column to the match that the map declares.
+        whole: Columns of the consumer's dimensions that are ``all``: they match nothing, so all of the inlet is read.
+    """
 
     def __init__(self, at: DocumentPlace, down: MappedAsset, up: MappedAsset) -> None:
         self.at = at
@@ -306,6 +313,7 @@ class _MappingReader:
     def _read_upstream_keys(
         self, at: DocumentPlace, inlet_dimension: SegmentPartition, others: Sequence[str]
     ) -> tuple[str, ...]:
+        """The inlet segments that one segment requires, ascending; unknown and repeated ones become problems."""
         for index, other in enumerate(others):
             if other not in inlet_dimension.keys and not inlet_dimension.is_open:
                 message = f"{other!r} is not a segment of {inlet_dimension.column!r} of asset {self.up.name!r}"

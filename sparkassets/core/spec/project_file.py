@@ -393,6 +393,7 @@ def _only_document(file: SourceFile) -> YamlDocument:
 
 
 def _refuse_left_over_templates(at: DocumentPlace) -> None:
+    """Refuses ``{{`` in texts, such as of a job parameter; messages of `notify` alone are templates of ours."""
     for path, text in _iterate_texts(at.document.data, ()):
         position = text.find("{{")
         if position >= 0 and not (path[0] == "notify" and path[-1] in ("title", "template")):
@@ -402,6 +403,7 @@ def _refuse_left_over_templates(at: DocumentPlace) -> None:
 
 
 def _iterate_texts(value: object, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+    """Yields every text in a value of YAML with its path of keys and indices."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _iterate_texts(inner, (*path, key))

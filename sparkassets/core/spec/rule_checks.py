@@ -135,6 +135,7 @@ def _written_keys(at: DocumentPlace) -> set[str]:
 
 
 def _compile_change(at: DocumentPlace, text: str, history_length: int) -> RowCountChange:
+    """The bounds of ``-50%..+100%`` as fractions, None for an open side; 0, no change, must lie within them."""
     least, most = (Decimal(side.rstrip("%")) / 100 if side else None for side in text.split(".."))
     if least is None and most is None:
         at.add_problem("'change' has no bound; expected a range such as -50%..+100%")

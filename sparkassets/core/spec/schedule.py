@@ -97,7 +97,8 @@ def compile_timetable(
         for each in error.all_errors:
             if is_schedule_reliable or not each.lacks:
                 _report_error(at, each)
-        if not isinstance(value, str) and error.path and error.path[0] in MODIFIERS:  # what else is wrong
+        # once more without the wrong modifier, to report what else is wrong
+        if not isinstance(value, str) and error.path and error.path[0] in MODIFIERS:
             without_modifier = {key: each for key, each in value.items() if key != error.path[0]}
             compile_timetable(at, without_modifier, within, installed)
         return None

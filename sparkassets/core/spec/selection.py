@@ -90,6 +90,7 @@ class _SelectionTerm:
 
 
 def _parse_term(text: str) -> _SelectionTerm:
+    """Reads a term such as ``!2+orders+``: without orders, two levels upstream of it and all downstream."""
     found = _TERM.fullmatch(text)
     if found is None:
         raise TypeError(f"{text!r} is not a term")
@@ -99,6 +100,7 @@ def _parse_term(text: str) -> _SelectionTerm:
 
 
 def _levels(text: str | None) -> int | None:
+    """The number of levels beside a ``+``; None, which means all, without a number."""
     return int(text) if text else None
 
 
@@ -131,6 +133,7 @@ class _AssetSelector:
         return matching
 
     def _match_method(self, method: str, value: str) -> set[str]:
+        """The assets that have the value, or one that fits it as a pattern, in the property that the method names."""
         if method == "state":
             return self._match_state(value)
         if method not in _PROPERTIES:

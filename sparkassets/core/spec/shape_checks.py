@@ -333,6 +333,7 @@ def _find_hint(path: KeyPath, kind: str, words: str, value: object) -> str | Non
 
 
 def _find_text_hint(path: KeyPath, kind: str, value: str) -> str | None:
+    """A hint for a text in the place of another value: what the author probably meant; None where there is none."""
     if kind == "bool_type" and value.lower() in _NOT_BOOLEAN:
         return "YAML 1.2 has only the booleans true and false"
     if path == ("partition",) and value in NAMED_GRAINS:

@@ -103,7 +103,7 @@ def compile_pattern(at: DocumentPlace, keys: AssetFile) -> PathPattern | None:
         except PatternError as error:
             (at / "path").add_problem(str(error.args[0]), hint=error.hint)
     elif "source" in at.document.failed:
-        return None  # maybe it was to be one of files
+        return None  # the wrong format may have meant files, whose paths may vary
     elif mark := next((each for each in _PATTERN_MARKS if each in keys.path), None):
         message = f"the path of a table cannot vary, but contains {mark!r}"
         (at / "path").add_text_problem(keys.path.index(mark), message, width=1)
@@ -111,7 +111,10 @@ def compile_pattern(at: DocumentPlace, keys: AssetFile) -> PathPattern | None:
 
 
 def _compile_name_pattern(at: DocumentPlace, keys: AssetFile) -> PathPattern | None:
-    """The name in a catalog of several tables; None where `check_table` refuses it."""
+    """The name in a catalog of several tables as a pattern; None where it is wrong.
+
+    `InputError` adds no problem here: `check_table` reads the name again and reports it.
+    """
     text = keys.table or ""
     try:
         return replace(PathPattern.parse(StorageLocation.several(text).as_path, _list_segment_columns(keys)), text=text)
@@ -123,11 +126,16 @@ def _compile_name_pattern(at: DocumentPlace, keys: AssetFile) -> PathPattern | N
 
 
 def _list_segment_columns(keys: AssetFile) -> list[str]:
+    """The columns of the declared segments: fields of a path with these names hold segments and not time."""
     dimensions = keys.partition if isinstance(keys.partition, list) else [keys.partition]
     return [each.column for each in dimensions if isinstance(each, SegmentsMap) and each.column is not None]
 
 
 def _find_kind(keys: AssetFile) -> str:
+    """The kind of a source: as written, else ``delta`` with a path or table, else ``events``.
+
+    ``tables`` for a Delta source whose path or name has fields such as ``{region}``.
+    """
     kind = keys.source if isinstance(keys.source, str) else "delta" if keys.path or keys.table else "events"
     has_pattern = "{" in keys.path if keys.path is not None else has_fields(keys.table or "")
     return "tables" if keys.source and kind == "delta" and has_pattern else kind

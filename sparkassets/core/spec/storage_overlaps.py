@@ -161,9 +161,10 @@ def storage_uses(
 
 
 def _asset_use(asset: AssetSpec, storage: StorageLocation) -> StorageUse:
+    """The place of an asset: of a source of files the part of its path before the first field or glob."""
     path = storage.as_path
     if asset.source is None:
-        # of one run only one transaction lands in a table, so that its outlets cannot share one
+        # a run commits once in each of its tables, so two of its outlets cannot share one
         appended = asset.write is not None and asset.write.only_adds and not asset.written_by
         return StorageUse("target", path, storage.given, asset.name, appended)
     if asset.source.kind == "delta":
@@ -210,13 +211,14 @@ def find_overlaps(
     Each place is looked up by its prefixes, so the time grows with the number of places and not with that of pairs.
     """
     sites = [locate(place.path) for place in places]
+    # `ends` has each place by its own key; a place lies in those that have the key of one of its prefixes
     ends: dict[tuple[object, ...], list[int]] = {}
     for number, site in enumerate(sites):
         ends.setdefault(_site_key(site), []).append(number)
     for number, site in enumerate(sites):
         for key, below in _iterate_prefix_keys(site):
             for other in ends.get(key, ()):
-                is_first_meeting = other < number or below
+                is_first_meeting = other < number or below  # two equal places find each other, but are one pair
                 if other != number and is_first_meeting and _same_account(site, sites[other]):
                     yield from _find_refused_overlaps(places[number], places[other], below)
 
@@ -235,7 +237,11 @@ def _site_key(site: StorageSite) -> tuple[object, ...]:
 
 
 def _iterate_prefix_keys(site: StorageSite) -> Iterator[tuple[tuple[object, ...], tuple[str, ...]]]:
-    """The key of every place that may hold the site, itself included, each with the names between the two."""
+    """Yields the key of every place that may hold the site, itself included, each with the names between the two.
+
+    First the prefixes below the innermost known folder, then the known folders around that, each by its identity alone:
+    links may give one folder several names.
+    """
     names_below = site.unknown_names
     for length in range(len(names_below) + 1):
         yield (site.store, site.folders[-1:], names_below[:length]), names_below[length:]
@@ -249,7 +255,10 @@ def _same_account(site: StorageSite, other: StorageSite) -> bool:
 
 
 def _find_refused_overlaps(inner: StorageUse, outer: StorageUse, below: tuple[str, ...]) -> Iterator[StorageOverlap]:
-    """The overlap of ``inner`` in ``outer``, if it is not allowed; both are the same place if ``below`` is empty."""
+    """Yields the overlap of ``inner`` in ``outer``, if it is not allowed; both are one place if ``below`` is empty.
+
+    The place that is written comes first, of state and target the target: its key is where the author can change it.
+    """
     if not below:
         first, second = (inner, outer) if inner.is_written else (outer, inner)
         if first.is_written and not (first.appended and second.appended):

@@ -50,6 +50,7 @@ def compile_write(draft: AssetDraft, installed: Mapping[str, Factory]) -> WriteM
 
 
 def _compile_write_map(draft: AssetDraft, written: WriteMap, at: DocumentPlace) -> WriteMode:
+    """The mode of a map, `ReplaceWrite` where it names none; both at once are a problem, and the upsert holds."""
     if written.upsert is not None and written.publish is not None:
         at.add_problem("'upsert' and 'publish' exclude each other")
     if written.upsert is not None:

@@ -89,16 +89,20 @@ def _read_exclusion(written: str, time: TimePartition) -> tuple[list[str], list[
 
 
 def _closed_days(known: DayCalendar, time: TimePartition) -> tuple[list[str], list[int]]:
-    """The days on which a calendar is closed: weekends as a cron where it has them always, so for all years."""
+    """The crons and the days on which a calendar is closed.
+
+    Weekends are a cron where the calendar is closed on all of them: that holds for all years, not only the known ones.
+    """
     first, last = (day_number(date(year, 1, 1)) for year in (_YEARS[0], _YEARS[1] + 1))
     if time.start is not None:
-        first = max(first, time.start // DAY - 1)
+        first = max(first, time.start // DAY - 1)  # the start may still be on the day before, west of UTC
     closed = [
         day
         for day in range(max(first, known.known_range[0]), min(last - 1, known.known_range[1]) + 1)
         if not known.is_open(day)
     ]
     weekend = [day for day in closed if local_date(day).weekday() > 4]  # noqa: PLR2004 - from Saturday on
+    # closed on every weekend: two of seven days between the first and the last, give or take those at both ends
     if not closed or len(weekend) < (closed[-1] - closed[0] - 1) * 2 // 7 - 2:
         return [], closed
     return [_WEEKEND], sorted({*closed} - {*weekend})
@@ -119,7 +123,7 @@ AUTO: Final = "auto"
 _LONGEST: Final = 9 * 366
 """Days that a slot of a cron may have: a leap day is missed out once a century."""
 _SHORTEST: Final = {"day": 1, "week": 7, "month": 28, "quarter": 90, "year": 365}
-"""Days of the shortest slice of a grain that may have an offset."""
+"""Days of the shortest slot of each grain that may have an offset."""
 _CRONS: Final = {
     "0 * * * *": "hour",
     "0 0 * * *": "day",
@@ -182,7 +186,7 @@ def own_interval(keys: AssetFile, *, within: TimeBounds) -> TimePartition | None
         return None
     try:
         timetable = _timetable(keys, within)
-    except (TimetableError, InstantError):  # which is told where schedules are compiled
+    except (TimetableError, InstantError):  # a problem of the schedule, reported where schedules are compiled
         return None
     grain = None if timetable is None or timetable.catchup == "rollup" else _grain_of(timetable)
     if timetable is None or grain is None:
@@ -275,7 +279,7 @@ def _own_interval(at: DocumentPlace, keys: AssetFile, within: TimeBounds) -> tup
         return "day", within
     try:
         timetable = _timetable(keys, within)
-    except (TimetableError, InstantError):  # which is told where schedules are compiled
+    except (TimetableError, InstantError):  # a problem of the schedule, reported where schedules are compiled
         return "day", within
     grain = None if timetable is None else _grain_of(timetable)
     if timetable is None or grain is None:

@@ -153,6 +153,7 @@ def _compile_item(
     scope = _choose_scope(at, item, kind, of_inlet=of_inlet)
     _check_options(at, item, kind, scope, of_inlet=of_inlet)
     value: Any = getattr(item, kind)
+    # only what is written empty: wrong values, which are problems already, are left out of `item`
     if not value and kind != "sql" and not (at / kind).value:
         (at / kind).add_problem(f"{kind!r} is empty; expected a column")
     checks = list(CHECK_BUILDERS[kind](value, at / kind, CheckContext(scope, columns, code, of_inlet)))
@@ -180,6 +181,7 @@ def _compile_registered_rule(
 
 
 def _make_rule(at: DocumentPlace, item: WrittenRule, check: Check) -> ValidationRule:
+    """A rule with one check and the options of its item; without a name it is called by its check."""
     return ValidationRule(
         name=item.name or _default_name(check),
         check=check,
@@ -192,7 +194,10 @@ def _make_rule(at: DocumentPlace, item: WrittenRule, check: Check) -> Validation
 
 
 def _find_kind(at: DocumentPlace, item: RuleMap) -> str | None:
-    """The check; None where there is none, or several."""
+    """The key of the item's one check; None where there is none, or several.
+
+    None at all is no further problem where the item has an unknown key, which may be a misspelt check.
+    """
     kinds = [key for key in CHECKS if getattr(item, key) is not None]
     written = at.value
     if len(kinds) > 1:
@@ -248,6 +253,7 @@ def _default_name(check: Check) -> str:
 
 
 def _parse_allowance(text_or_count: int | str | None) -> FailureAllowance | None:
+    """How many rows may fail: a number of rows, or a percentage of them such as ``1%``; None for none."""
     if text_or_count is None:
         return None
     return (

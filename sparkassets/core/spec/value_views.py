@@ -136,6 +136,7 @@ def _explain_file_refusal(column: str, down: AssetDraft, up: AssetDraft) -> tupl
 
 
 def _can_hold_partitions(kind: str, partitioning: Partitioning) -> bool:
+    """Whether values of a type tell the partition of a row; dates do not tell hours."""
     if partitioning.time is None:
         return holds_segments(kind.lower())
     return kind.lower() in _TIME_TYPES and (kind.lower() != "date" or partitioning.time.has_dates)

@@ -76,7 +76,7 @@ class YamlDocument:
     """A document whose problems are collected while it is read and judged.
 
     Attributes:
-        data: The document as plain values; filled by `sparkassets.core.spec.yaml_values.read`.
+        data: The document as plain values; filled by `sparkassets.core.spec.yaml_values.read_values`.
         problems: In the order of discovery.
         warnings: What is probably not meant, in the order of discovery; the project is valid all the same.
         failed: Top-level keys whose value cannot be relied on.
@@ -119,7 +119,10 @@ class YamlDocument:
         return self.file.problem(line, column, message, hint=hint, width=width, secret=secret)
 
     def place(self, node: ScalarNode, position: int = 0) -> tuple[int, int]:
-        """Line and column, from 1, of a position in a scalar's text; of the scalar where the position is uncertain."""
+        """Line and column, from 1, of a position in a scalar's text; of the scalar where the position is uncertain.
+
+        That is so wherever the file has not the same characters, such as in a text with escapes or folded lines.
+        """
         mark: Mark = node.start_mark
         if node.style in ("|", ">"):
             before = node.value[:position]
@@ -136,7 +139,7 @@ class YamlDocument:
         return mark.line + 1, begin + position + 1 if is_verbatim else mark.column + 1
 
     def _place_in_triple_quotes(self, node: ScalarNode, position: int) -> tuple[int, int]:
-        """The place in a text of Python that goes over lines."""
+        """The place in a text of Python that goes over lines; only its first line begins after the quotes."""
         mark, before = node.start_mark, node.value[:position]
         line_index = before.count("\n")
         begin = mark.column + len(node.style) if line_index == 0 else 0
@@ -253,6 +256,7 @@ class DocumentPlace:
         self.document.warnings.append(warning)
 
     def _build_word_problem(self, word: str, message: str, hint: str | None) -> SpecProblem:
+        """The problem at the first text that holds the word, as a whole word; at the value where none does."""
         pattern = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(word)}(?![A-Za-z0-9_])")
         value = self.document.find(self.path)[1]
         for node in _iterate_scalars(value):

@@ -79,7 +79,9 @@ class UnresolvedVariable:
 
 
 def substitute_variables(text: str, *, environment: Mapping[str, str]) -> tuple[str, list[UnresolvedVariable]]:
-    """The text with ``${NAME}`` and ``${NAME:-default}`` replaced and ``$${`` as ``${``; what could not be replaced.
+    """The text with ``${NAME}`` and ``${NAME:-default}`` replaced and ``$${`` as ``${``, and what has no value.
+
+    What has no value is left out of the text.
 
     >>> substitute_variables("s3://${BUCKET}/${STAGE:-dev}/$${x}", environment={"BUCKET": "lake"})
     ('s3://lake/dev/${x}', [])
@@ -138,6 +140,17 @@ def read_values(
 
 @dataclass(slots=True)
 class _ValueReader:
+    """Reads the nodes of one document.
+
+    Attributes:
+        profile: The profile in use; None where the document is no project file.
+        secrets: Names that stay as they are written.
+        seen: Identities of the nodes that were read: one that is met again is an alias.
+        open: Identities of the maps and lists around the value that is being read.
+        copies: How many values aliases have stood for up to now.
+        verbatim: Whether variables stay as they are written, as in other profiles than the one in use.
+    """
+
     document: YamlDocument
     environment: Mapping[str, str]
     profile: str | None
@@ -179,6 +192,10 @@ class _ValueReader:
         return self._replace_variables(node, value, key, secrets)
 
     def _replace_variables(self, node: ScalarNode, value: str, key: str, secrets: Mapping[str, str]) -> object:
+        """The text with its variables replaced, or `_REFUSED` where one has no value.
+
+        The values that are used are noted in the document, so that messages can hide them.
+        """
         text, unresolved = substitute_variables(value, environment=VariableLookup(self.environment, secrets))
         if text != value:
             names = [name for name in variables_in(value) if name in self.environment and name not in secrets]
@@ -221,6 +238,7 @@ class _ValueReader:
         return len(self.open) == 2 and self.profile not in (None, name)  # noqa: PLR2004  root and map
 
     def _affords_copy(self, node: Node, key: str) -> bool:
+        """Counts a value that an alias repeats; False beyond `MOST_COPIES`, whose first becomes a problem."""
         self.copies += 1
         if self.copies == MOST_COPIES + 1:
             message = f"aliases of this value multiply to more than {MOST_COPIES:,} copies"

@@ -14,7 +14,7 @@ _SHORT: Final = 90
 
 
 class _ProjectDumper(yaml.SafeDumper):
-    """Writes short lists and maps on one line, and texts of several lines as blocks."""
+    """Writes short lists and maps on one line, texts of several lines as blocks, and indents lists in maps."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002
         super().increase_indent(flow, indentless=False)

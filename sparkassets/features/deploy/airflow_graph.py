@@ -27,8 +27,8 @@ class AirflowGraph:
     Attributes:
         tasks: The assets that each task runs; empty for one task for all, and with stages.
         upstream: For each task those that come before it.
-        stages: Assets that are planned together: those of the first follow no others, each other those of the stage
-            before and of earlier ones; empty unless tasks are made of the plan.
+        stages: Assets that are planned together. Those of the first stage follow no others; those of a later stage
+            follow some of the stage before it, and of earlier ones. Empty unless tasks are made of the plan.
         written: Datasets whose events the DAG emits.
         awaited: Datasets whose events in Airflow start it, and are recorded.
     """

@@ -193,6 +193,7 @@ def build_files(kind: Kind, deployment: DeploymentSpec) -> Mapping[str, OwnedCon
 
 
 def _make_databricks(deployment: DeploymentSpec) -> _FilesByPath:
+    """The file of a bundle."""
     if deployment.loop is None:
         to_quartz(deployment.cron)  # refuses a cron that Quartz cannot express
     _refuse_templates(deployment.run_command, ("${",), "Databricks")
@@ -305,14 +306,14 @@ def _join_words(words: tuple[str, ...]) -> str:
 
 
 def _quote_unit_word(word: str) -> str:
-    """A word of a command line, quoted for a unit of systemd."""
+    """A word of a command line, quoted for a unit of systemd, which would fill in ``$NAME``."""
     escaped = _escape_unit_text(word).replace("$", "$$")
     is_plain = escaped == word and word and not any(each.isspace() or each in "'\";" for each in word)
     return word if is_plain else f'"{escaped}"'
 
 
 def _escape_unit_text(text: str) -> str:
-    """Text escaped for quotes in a unit of systemd, on one line."""
+    """Text escaped for quotes in a unit of systemd, on one line; ``%`` begins a specifier there."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return "".join(each if each.isprintable() else _hex_escape(each) for each in escaped)
 

@@ -118,6 +118,7 @@ def _read_record(folder: Path) -> Mapping[str, str]:
 
 
 def _is_inside(name: str) -> bool:
+    """Whether a recorded path stays in the folder: a record that was changed must not remove other files."""
     return not name.startswith("/") and ".." not in name.split("/")
 
 

@@ -80,7 +80,7 @@ def _find_distribution(package: str) -> Distribution | None:
 
 
 def _iterate_needed(package: Distribution, extras: frozenset[str], seen: set[str]) -> Iterator[Distribution]:
-    """The releases that are installed for a package, also for those that it needs in turn.
+    """Yields the installed releases that a package needs, and those that these need in turn.
 
     Of markers only extras are looked at: what another Python or platform needs is not installed.
     """

@@ -67,7 +67,7 @@ def run_events(
 
 
 def _list_claims(states: Mapping[str, AssetState]) -> dict[int, ClaimState]:
-    """The open claims of assets, by token."""
+    """The unsettled claims of the assets, by fence token."""
     return {link.token: link for state in states.values() for link in state.chain}
 
 
@@ -126,7 +126,10 @@ def _complete_event(
 
 
 def _fail_event(at: datetime, link: ClaimState, entry: FailureEntry, builder: FacetBuilder) -> Event:
-    """FAIL or ABORT for a fenced run; OTHER for one that may still land: the asset's next run reports its end."""
+    """FAIL for a failed run, ABORT for one that was not tried; OTHER where neither is certain yet.
+
+    A run without a fence may still commit, so the asset's next run reports its end.
+    """
     kind: EventType = "ABORT" if entry.cause in NOT_TRIED else "FAIL"
     message = f"{entry.error}\n{entry.hint}" if entry.hint else entry.error
     return _run_event(

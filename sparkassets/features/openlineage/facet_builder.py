@@ -358,7 +358,10 @@ def _subset(kind: str, key: str, condition: Mapping[str, Any] | None) -> Facets:
 
 
 def _lifecycle(entry: PublishedEntry, made_by: SuccessEntry, before: AssetState | None, write: WriteMode | None) -> str:
-    """The lifecycle change of the table, such as ``CREATE``; empty where only its rows changed."""
+    """The lifecycle change of the table, such as ``CREATE``; empty where only some of its rows changed.
+
+    Empty as well for an iteration that readers do not see: for them the table has not changed.
+    """
     if entry.table_id is None or made_by.is_hidden_iteration:
         return ""
     if before is None or before.table_id != entry.table_id:

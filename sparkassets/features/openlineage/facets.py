@@ -161,6 +161,7 @@ def tests_facet(
 
 
 def _test(verdict: RuleVerdict, rule: ValidationRule | None, partition: str) -> Mapping[str, Any]:
+    """One verdict as a test, which passes only if no row fails: rows that ``allow`` lets through fail it."""
     fine = verdict.outcome == "passed" and not verdict.failing
     return {
         "name": verdict.name,
@@ -173,7 +174,10 @@ def _test(verdict: RuleVerdict, rule: ValidationRule | None, partition: str) -> 
 
 
 def metrics_facet(rules: Sequence[ValidationRule], verdicts: Sequence[RuleVerdict]) -> Facet | None:
-    """NULL counts by column, from rules that counted them in all published rows."""
+    """NULL counts by column, from rules that counted them in all published rows.
+
+    A rule qualifies if it is about one column and all rows (no ``where``), and none of its partitions was withheld.
+    """
     columns, rows = dict[str, Mapping[str, int]](), 0
     for rule in rules:
         match rule.check:
@@ -202,6 +206,7 @@ def assertions_facet(rules: Sequence[ValidationRule], verdicts: Sequence[RuleVer
 
 
 def _assertion(rule: ValidationRule, *, held: bool) -> Mapping[str, Any]:
+    """A rule as an assertion, about a column if the rule is about a single one."""
     columns = getattr(rule.check, "columns", None) or [getattr(rule.check, "column", None)]
     one = columns[0] if len(columns) == 1 and isinstance(columns[0], str) else None
     about = {"column": one} if one else {}

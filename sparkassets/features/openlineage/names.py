@@ -16,7 +16,7 @@ _OWN: Final = uuid5(NAMESPACE_URL, "https://pypi.org/project/sparkassets/")
 
 
 def run_id(project: str, run: str) -> str:
-    """The id of a run, or of an invocation, by its name.
+    """The UUID of a run, or of an invocation, by its name; the same in every process that reports on it.
 
     >>> run_id("shop", "orders-1") == run_id("shop", "orders-1"), run_id("shop", "orders-1") == run_id("x", "orders-1")
     (True, False)
@@ -82,7 +82,7 @@ class DatasetName:
 
 
 def dataset_name(asset: AssetSpec, *, namespace: str) -> DatasetName:
-    """The dataset of an asset, by the place of its data, or by its URI where only its events are known.
+    """The dataset of an asset: its name in a catalog, else its place; where only its events are known, its URI.
 
     Args:
         asset: The asset.

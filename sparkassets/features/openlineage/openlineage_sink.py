@@ -139,5 +139,6 @@ def build_client() -> OpenLineageClient:
 
 
 def _without_user(url: str) -> str:
+    """The URL without user and password; other forms, such as ``git@host:path``, stay as they are."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if parts.scheme.startswith("http") else url

@@ -56,7 +56,7 @@ def input_condition(
         return own  # some pinned partitions are not identified by columns
     match inlet.read:
         case ReadAfter(overlap=overlap) if overlap is not None and pin.low is not None:
-            pass
+            pass  # rows below the watermark are read again, so no exact bound is known
         case ReadAfter(column=column):
             terms += _range_conditions(column, pin.low, high)
         case ReadChanges():
@@ -65,7 +65,10 @@ def input_condition(
 
 
 def _change_conditions(pin: InletPin) -> Iterator[Condition]:
-    """The commits whose changes were read; none where everything was."""
+    """Yields conditions on the commits whose changes were read; none where all rows were read.
+
+    That is so for a first read, or where another table has taken the place of the one that was read last.
+    """
     since = TablePosition.parse(pin.low) if pin.low is not None else None
     if since is not None and since.table_id == pin.table_id:
         upto = None if pin.version is None else str(pin.version)
@@ -170,6 +173,7 @@ def _range_conditions(column: str, low: str | None, high: str | None) -> Iterato
 
 
 def _range_condition(each: ColumnRange) -> Condition:
+    """The rows of a range: equal segments, and time in ``[low, end)``."""
     terms = [compare_condition(column, "EQUAL", segment) for column, segment in each.segments.items()]
     if each.column is not None:
         terms.append(compare_condition(each.column, "GREATER_EQUAL_THAN", each.low))
@@ -178,7 +182,7 @@ def _range_condition(each: ColumnRange) -> Condition:
 
 
 def _partitions_read(source: AssetSpec, parts: PartitionSet) -> Condition | None:
-    """The partitions read: by location for files, by columns for tables."""
+    """The partitions read: the folders or files where paths hold the time of a source's files, else by columns."""
     is_files = source.source is not None and source.source.kind not in ("delta", "events") and not source.is_named
     if not is_files or source.storage is None or source.in_paths is not None:
         return partition_condition(parts, source.partitioning)
@@ -216,6 +220,7 @@ def location_uri(path: str) -> str:
 
 
 def _iteration_condition(asset: AssetSpec, name: str) -> Condition | None:
+    """The folder of an iteration; None for an asset without data."""
     if asset.storage is None:
         return None
     return {
@@ -252,7 +257,7 @@ def dimensions_in_columns(partitioning: Partitioning, parts: PartitionSet) -> tu
     less, rest = partitioning.without_whole_dimensions(parts)
     if rest.is_everything or not less.is_partitioned or (less.time is not None and less.time.column is None):
         return None
-    if less.segments and rest.time:  # of any segment, known or not
+    if less.segments and rest.time:  # the same time of all segments, also of unknown ones, which cannot be listed
         if rest.apart or less.time is None:
             return None
         less = Partitioning(less.time)

@@ -122,7 +122,7 @@ def _refuse_other_inputs(asset: AssetSpec, project: ProjectSpec, known: AssetSta
 
 
 def _definition_of(success: SuccessEntry, known: AssetState) -> AssetDefinition:
-    """The definition that computed the run, as far as the journal holds it."""
+    """The definition that computed the run; its id alone where the journal holds no more of it."""
     recorded = [each.definition for each in known.definition_outputs]
     return next((each for each in recorded if each.id == success.definition), AssetDefinition(success.definition))
 
@@ -141,7 +141,7 @@ def _with_recorded_code(asset: AssetSpec, definition: AssetDefinition, run: str)
         why = "its params, options or macros have changed, too"
     elif _HIDDEN in definition.text:
         why = "values in it are hidden"
-    if why or not isinstance(asset.body, SqlBody):
+    if why or not isinstance(asset.body, SqlBody):  # the second for the type checker: it is among the reasons
         raise InputError(
             f"the code of {asset.name!r} has changed since run {run!r}, and the journal does not hold it: {why}",
             hint="replay it with the project's files of that time",
@@ -163,6 +163,6 @@ def _build_order(context: ProjectContext, project: ProjectSpec, state: State, as
 
 
 def _read_events(context: ProjectContext, seqs: tuple[int, ...]) -> Iterator[NumberedEntry]:
-    """The entries of these events that are still kept."""
+    """Yields the entries of these events that the journal still keeps, by their sequence numbers."""
     for seq in seqs:
         yield from map(from_row, context.adapters.store.read_history(HistoryQuery(after_seq=seq - 1, up_to_seq=seq)))

@@ -93,7 +93,7 @@ def _commits_up_to(table: OpenedTable, version: int) -> Iterator[Mapping[str, An
 
 
 def _may_have_rows(commits: Iterator[Mapping[str, Any]], version: int) -> bool:
-    """Whether a commit before that version has rows, or the log lacks one; ``commits`` are newest first."""
+    """Whether a commit before that version left rows; also True where the log no longer goes back to version 0."""
     oldest = version
     for commit in commits:
         if not has_no_rows(commit):
@@ -122,6 +122,7 @@ def copy_earlier_rows(
     if commit.earlier_version is None:
         return
     partitioning = asset.partitioning
+    # a run that reads its own table, or finds its segments as it computes, may need rows of any partition
     parts = EVERYTHING if reads_own_table(asset) or order.discovers_segments else published.partitions
     rows, is_exact = commit.table.read_rows(session, commit.earlier_version, parts=parts, partitioning=partitioning)
     if not is_exact and not parts.is_everything:

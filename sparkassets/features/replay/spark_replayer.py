@@ -133,7 +133,7 @@ def _compare_table(
 
 
 def _with_notes(result: ReplayResult, recorded: RecordedRun) -> ReplayResult:
-    """The result with what may have made its rows differ."""
+    """The result with notes on what may have made its rows differ although the code and what it read are the same."""
     notes = list[str]()
     if unstable := find_unstable_words(recorded.definition):
         notes.append(f"its query has {listing(unstable, last='and')}, which may return other rows in each run")

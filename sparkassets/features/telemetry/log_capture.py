@@ -21,7 +21,7 @@ class LogCapture:
         self._handler = _RunLogHandler(self)
         self._level: int | None = None
         root = logging.getLogger()
-        if not root.handlers and root.level == logging.WARNING:
+        if not root.handlers and root.level == logging.WARNING:  # as Python starts: nobody has configured logging
             self._level = root.level
             root.setLevel(logging.INFO)
         root.addHandler(self._handler)
@@ -39,7 +39,10 @@ class LogCapture:
         return getattr(self._silent, "on", False)
 
     def record(self, record: logging.LogRecord, text: str) -> None:
-        """Records a record, and passes it to the last resort if no other handler takes it, as without ours."""
+        """Records a record; where no other handler exists, also prints it as Python does without any handler.
+
+        Python prints warnings by `logging.lastResort` only if there is no handler, and ours is one.
+        """
         if record.levelno >= logging.WARNING or not record.name.startswith("py4j"):
             self._record_output(f"{text}\n")
         if len(logging.getLogger().handlers) > 1 or logging.lastResort is None:

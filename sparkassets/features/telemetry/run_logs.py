@@ -91,7 +91,7 @@ class RunLogs:
     def record_output(self, text: str) -> None:
         """Appends a text of the calling thread to the log of its run."""
         if self._logs and not (self._capture is not None and self._capture.is_silent):
-            name = threading.current_thread().name
+            name = threading.current_thread().name  # of a run, or `<run>-<attempt>` of a thread that computes for it
             log = self._logs.get(name) or self._logs.get(name.rpartition("-")[0])
             if log is not None:
                 log.write(text)
@@ -134,7 +134,10 @@ class _RunLogFile:
         self._dropped = False
 
     def write(self, text: str) -> None:
-        """Adds text; whole lines are written."""
+        """Adds text; whole lines are written, so that a credential is redacted even if it came in two pieces.
+
+        A line that does not end is written once it is as long as half a log.
+        """
         with self._lock:
             whole, newline, self._pending = f"{self._pending}{text}".rpartition("\n")
             if len(self._pending) > _HALF:
@@ -159,6 +162,7 @@ class _RunLogFile:
             self._append(text)
             return
         self._room = 0
+        # `_room` is 0 from now on: what follows must not be written before what is kept in memory
         text, self._dropped = text[-_HALF:], self._dropped or len(text) > _HALF
         self._end.append(text)
         self._length += len(text)

@@ -103,7 +103,7 @@ class TraceWatcher:
     def _mark_failed(self, span: Any, error: str) -> None:  # noqa: ANN401
         """Gives a span the error's class and message, as OpenTelemetry expects them."""
         message = redact(error, variables=self._project.variables)
-        kind = message.partition(":")[0]
+        kind = message.partition(":")[0]  # errors of Python begin with their class
         kind = kind if kind.isidentifier() else "run_failed"
         span.set_attribute("error.type", kind)
         span.add_event("exception", {"exception.type": kind, "exception.message": message})
@@ -114,7 +114,10 @@ _OWN: Any = None
 
 
 def _provider() -> Any:  # noqa: ANN401
-    """The process's tracer provider; without one, an own one, configured by OpenTelemetry's variables."""
+    """The process's tracer provider; without one, one of our own, configured by OpenTelemetry's variables.
+
+    OpenTelemetry returns a ``ProxyTracerProvider`` as long as the process has set none.
+    """
     global _OWN  # noqa: PLW0603  a process has one
     from opentelemetry import trace
 

@@ -68,6 +68,7 @@ class CommandRequest:
         return [command, *names, *self._options()]
 
     def _options(self) -> Iterator[str]:
+        """Yields the options that the command of this verb takes; what the request gives besides is left out."""
         values = {"partition": self.partition, "interval": self.interval, "run": self.run}
         allowed = _VALUES[self.verb]
         yield from (f"--{name}={value}" for name, value in values.items() if value and name in allowed)
@@ -227,11 +228,13 @@ class CommandRunner:
             command.close()
 
     def _refuse_second(self) -> None:
+        """Raises `InputError` if a command that computes has not ended."""
         for other in self.running():
             if other.request.verb in LONG:
                 raise InputError(f"`{other.text}` has not ended", hint="stop it, or wait for its end")
 
     def _drop_ended(self) -> None:
+        """Forgets the oldest ended commands beyond `KEPT`."""
         ended = [number for number, each in self._started.items() if not each.is_running]
         for number in ended[: max(0, len(ended) - KEPT)]:
             self._started.pop(number).close()

@@ -70,6 +70,7 @@ class ReportVersion:
 
     def differences(self, earlier: ReportVersion | None) -> bytes:
         """``{version, at, whole, index, assets}``: what a page that shows ``earlier`` lacks; all of it for None."""
+        # the differences list changed rows only, so a page gets all of it where assets came, went or moved
         whole = earlier is None or list(earlier.rows) != list(self.rows)
         known = ReportVersion("", 0, {}, {}) if earlier is None or whole else earlier
         document = {
@@ -159,8 +160,9 @@ class LiveReport:
         self._times = read_times(self._files)
 
     def _make(self) -> None:
+        """Makes the report, and notes up to which entry it is surely complete and how many seconds it took."""
         begun = self._clock()
-        seen = self._project.state.newest_entry()
+        seen = self._project.state.newest_entry()  # before the report: what comes meanwhile makes it again
         documents = self._project.state.report()
         self._documents, self._seen, self._problem = documents, seen, ""
         self._add(ReportVersion.encode({**documents.index, "problem": ""}, documents.at))
@@ -175,6 +177,7 @@ class LiveReport:
         self._add(ReportVersion.encode({**documents.index, "problem": self._problem}, documents.at))
 
     def _add(self, version: ReportVersion) -> None:
+        """Makes a version the newest, and forgets the oldest beyond `VERSIONS_KEPT`."""
         self._newest = version
         self._versions[version.version] = version
         self._versions.move_to_end(version.version)

@@ -151,7 +151,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
             self.close_connection = True
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the request is too long")
             return
-        body = self.rfile.read(length)
+        body = self.rfile.read(length)  # also of a refused request: the next one on the connection follows it
         if not (access.allows_host(headers) and access.allows_session(headers) and access.allows_change(headers)):
             self._refuse(HTTPStatus.FORBIDDEN, "commands are only taken from this server's own page")
             return
