@@ -82,6 +82,10 @@ def find_written_credentials(text: str) -> Iterator[CredentialSpan]:
 
 
 def _passwords(text: str) -> Iterator[CredentialSpan]:
+    """Yields passwords before an ``@``: in the authority of a URL, after ``user:``, and in URLs of Oracle.
+
+    A password may hold a slash, so that the ``@`` stands behind what looks like a path.
+    """
     for found in _AUTHORITY.finditer(text):
         user, colon, _ = found["given"].rpartition("@")[0].partition(":")
         if colon:
@@ -317,6 +321,7 @@ def _blank(escape: re.Match[str]) -> str:
 
 
 def _find_credentials(text: str) -> Iterator[CredentialSpan]:
+    """Yields the credentials of every kind in a text: written ones, tokens by their form, and values beside a name."""
     yield from find_written_credentials(text)
     yield from (CredentialSpan(*span, "a key") for span in find_tokens(text))
     yield from (

@@ -227,6 +227,7 @@ class EntryPointRegistry:
             raise self.raises(f"{self.noun} '{name}' failed: {describe_error(error)}") from error
 
     def _hint_for(self, name: str, installed: Mapping[str, Factory]) -> str:
+        """What to do about an unknown name: use the registered one, a similar one, or install its package."""
         if re.search(r"[.:/]", name):
             return f"use the name that a package registers in the entry point group '{self.group}', not an import path"
         from sparkassets.core.suggestions import suggest_close

@@ -45,6 +45,7 @@ def wrong_member(path: Sequence[str | None]) -> tuple[int, str, str | None] | No
     >>> wrong_member(["triggering_events", "flights", None, "source_run", "run_is"])
     (4, "the source run of an event has no 'run_is'", "did you mean 'run_id'?")
     """
+    # an event by itself, or the elements of a list of events: only from there on are members those of an event
     begin = 1 if path[0] == "triggering_event" else 3 if path[0] in _BY_NAME and None in path[2:3] else len(path)
     owner = ""
     for at, member in enumerate(path[begin:], begin):

@@ -23,6 +23,7 @@ def quote_http_answers(text: str) -> str:
 
 
 def _quote_message(answer: re.Match[str]) -> str:
+    """The message in an answer, with its status; the answer itself where it is no document with a message."""
     status, call = answer["status"] or answer["failed"], " call failed" if answer["failed"] else ""
     if status == "0":
         return f"{call}: the server of the catalog does not answer"

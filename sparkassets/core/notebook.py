@@ -38,6 +38,7 @@ def render_tables(title: str, *tables: HtmlTable) -> str:
 
 
 def _render_table(table: HtmlTable) -> str:
+    """HTML of a table without its empty columns, and with a count of the rows that are left out."""
     used = [index for index in range(len(table.columns)) if any(row[index] for row in table.rows)]
     heading = f"<p>{_escape(table.heading)}</p>" if table.heading else ""
     head = "".join(f"<th {_CELL}>{_escape(table.columns[index])}</th>" for index in used)

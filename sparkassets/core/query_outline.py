@@ -131,6 +131,8 @@ def fault_at(text: str, position: int, width: int, message: str, hint: str | Non
 
 @dataclass(frozen=True)
 class _MemberChecker:
+    """Decides which members one asset has; its attributes are the arguments of `check_template`."""
+
     asset: str
     columns: Mapping[str, KnownColumns]
     params: Collection[str]

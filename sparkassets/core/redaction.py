@@ -88,6 +88,7 @@ def redact_json(value: Any, *, variables: Mapping[str, str] | None = None) -> An
 
 
 def _redact_each(value: Any, variables: Mapping[str, str] | None) -> Any:  # noqa: ANN401  JSON
+    """The JSON value with each text redacted, keys included; a value is masked whole if its key names a credential."""
     match value:
         case str():
             return redact(value, variables=variables)

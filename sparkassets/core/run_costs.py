@@ -74,6 +74,10 @@ def forecast_cost(costs: Sequence[RunCost], partitions: int) -> CostForecast | N
 
 
 def _seconds(costs: Sequence[RunCost], partitions: int) -> float:
+    """The forecast seconds of a run: the median fixed cost, and the median cost for each partition.
+
+    Runs of one size have no slope, so all their cost counts as that of their partitions.
+    """
     slopes = [
         (after.seconds - before.seconds) / (after.partitions - before.partitions)
         for place, after in enumerate(costs)

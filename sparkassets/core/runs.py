@@ -21,7 +21,9 @@ from sparkassets.frozen import frozen
 
 
 def app_id(journal: str, asset: str, slot: int = 0) -> str:
-    """The application id of an asset's runs in one slot; slot 0 is the asset's own chain.
+    """The application id, for Delta's idempotent writes, of an asset's runs in one slot.
+
+    In a slot runs go one after another. Slot 0 is the asset's own; each run that goes parallel to others has another.
 
     >>> app_id("f3", "daily"), app_id("f3", "daily", 2)
     ('f3/daily', 'f3/daily/2')
@@ -30,7 +32,7 @@ def app_id(journal: str, asset: str, slot: int = 0) -> str:
 
 
 def asset_app(app: str) -> str:
-    """The application id of the asset's own chain, from that of any of its slots.
+    """The application id of an asset's slot 0, from that of any of its slots.
 
     >>> asset_app("f3/daily/2"), asset_app("f3/daily")
     ('f3/daily', 'f3/daily')
@@ -70,7 +72,7 @@ class RunConsumption:
     def consumed_partitions(self, key: str, partitions: PartitionSet) -> PartitionSet:
         """The partitions of a run's ``partitions`` for which it uses the key up."""
         if not self.consumes_key(key):
-            return NOTHING  # the condition holds without the part that names the key
+            return NOTHING  # the condition was met without the part that names the key, whose updates stay unused
         return partitions - self.remaining[key] if key in self.remaining else partitions
 
     def unanswered_partitions(self, key: str, rest: PartitionSet, number: int) -> PartitionSet:
@@ -170,7 +172,7 @@ class RunRequest:
             nothing due.
         owed_lookback: Partitions before the gaps that it begins to fill, which another run computes again (lookback).
         gaps: These gaps, as they were before it.
-        run_slot: Run slot of its claim; 0 is the asset's own chain, parallel runs have one each.
+        run_slot: Run slot of its claim, in which runs go one after another; 0, or one of its own for a parallel run.
         definition: Id of the definition that it is computed by; empty where unknown.
         restores: The run whose iteration it makes the newest again, instead of computing.
         judge: Id of the code and rules that judge it; empty where ``definition`` is that id.

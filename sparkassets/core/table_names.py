@@ -66,6 +66,11 @@ def _lower_literals(part: str) -> Iterator[str]:
 
 
 def _parts(text: str) -> tuple[str, ...]:
+    """The parts of a name, without their backquotes.
+
+    Raises:
+        InputError: It is none.
+    """
     parts: list[str] = []
     position, pattern = 0, re.compile(_PART)
     while (found := pattern.match(text, position)) is not None:
@@ -81,6 +86,11 @@ def _parts(text: str) -> tuple[str, ...]:
 
 
 def _check_parts(parts: tuple[str, ...], text: str) -> tuple[str, ...]:
+    """The parts, if they can name a table.
+
+    Raises:
+        InputError: They are a folder's, or too many.
+    """
     if any("/" in part for part in parts):
         raise InputError(f"{text!r} names a folder, not a table in a catalog", hint="use 'path' for a folder")
     if len(parts) > _MOST:

@@ -285,6 +285,8 @@ def _time_members() -> frozenset[str]:
 
 @dataclass(frozen=True)
 class _TemplateChecker:
+    """Finds what is wrong with a template whatever its asset is, and what only the asset can decide."""
+
     template: Template
 
     def loading(self) -> Iterator[TextFault]:
@@ -360,6 +362,7 @@ class _TemplateChecker:
                 yield from self._member_faults(node, member)
 
     def _member_faults(self, node: Member, member: str) -> Iterator[TextFault]:
+        """Yields what is wrong with a member for every asset; of a longer path only the step at fault."""
         if _leaves_sandbox(node, member):
             hint = None if member.startswith("__") else f"write [{member!r}] for a column of that name"
             yield self._fault(node, member, f"{member!r} is not allowed in the template's sandbox", hint)

@@ -26,7 +26,7 @@ class WriteMode:
         by_keys: Whether rows replace those with the same keys.
         takes_all: Whether a run of an asset without partitions replaces the whole table.
         side_by_side: Whether runs of different partitions may commit in parallel.
-        combines: Whether the rows that land are made of a run's rows and of those in the table.
+        combines: Whether the rows that are committed are made of a run's rows and of those in the table.
         is_of_code: Whether the asset's own code writes the target.
         kept_iterations: Least number of iterations that are kept, the newest by record; 0 where runs write none.
     """
@@ -270,7 +270,7 @@ class RowCombiner(Protocol):
 
 @frozen
 class RegisteredWrite(WriteMode):
-    """A mode that a package registered, with its parameters; its rows land as those of ``replace``.
+    """A mode that a package registered, with its parameters; its rows are committed as those of ``replace``.
 
     Attributes:
         name: As registered.
@@ -364,7 +364,7 @@ _DELETE = {
     "numAddedBytes": "bytes",
 }
 _SPARED = ("deleted", "copied")
-"""Told only where there are any: most runs delete and copy none."""
+"""Counts that are reported only where they are not 0: most runs delete and copy no rows."""
 
 
 def row_counts(operation: str, metrics: Mapping[str, int]) -> dict[str, int]:
@@ -396,12 +396,13 @@ def is_merge(operation: str, metrics: Mapping[str, int]) -> bool:
 
 
 def _write_counts(metrics: Mapping[str, int]) -> dict[str, int]:
+    """The counts of a ``WRITE``, whose ``numOutputRows`` includes the rows that Delta copied from replaced files."""
     copied, sizes = metrics.get("numCopiedRows", 0), _pick_metrics(metrics, _SIZES)
     counts = {}
     if "numOutputRows" in metrics:
         counts["rows"] = metrics["numOutputRows"] - copied
     elif sizes.get("files") == 0:
-        counts["rows"] = 0  # Delta does not count the rows of a replacement by nothing
+        counts["rows"] = 0  # without files Delta does not count rows either: all were replaced by none
     return {**counts, "deleted": metrics.get("numDeletedRows", 0), "copied": copied, **sizes}
 
 

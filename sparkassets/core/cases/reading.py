@@ -68,6 +68,7 @@ def read_cases(
 
 
 def _documents(files: Iterable[SourceFile], problems: list[SpecProblem]) -> Iterator[YamlDocument]:
+    """Yields the documents of the files; files and documents that cannot be read become problems."""
     for file in files:
         composed = compose_documents(file.text)
         if broken := composed.fault:
@@ -113,6 +114,10 @@ class _CaseReader:
     # ------------------------------------------------------------------ rows
 
     def _read_row_case(self, asset: AssetSpec, keys: CaseFile) -> RowCase | None:
+        """A test of rows; None, with a problem, for an asset that has no run of its own.
+
+        Its time is `at`, else the end of its data interval.
+        """
         if asset.source is not None or asset.written_by:
             what = (
                 "a source, which no run computes" if asset.source else f"an outlet of {asset.written_by!r}; test that"
@@ -144,6 +149,7 @@ class _CaseReader:
         )
 
     def _read_partitions(self, asset: AssetSpec) -> PartitionSet:
+        """The partitions that the test computes; everything without ``partition``, with a problem if it needs one."""
         at, text = self._at / "partition", self._keys.partition
         if text is None:
             if asset.partitioning.is_partitioned:
@@ -160,6 +166,7 @@ class _CaseReader:
             return EVERYTHING
 
     def _interval(self) -> tuple[int, int] | None:
+        """The data interval ``A..B`` in Unix seconds; None where the test has none, or where it is wrong."""
         text, at = self._keys.interval, self._at / "interval"
         if text is None:
             return None
@@ -212,11 +219,13 @@ class _CaseReader:
         )
 
     def _refuse_undeclared(self, at: DocumentPlace, row: Row, inlet: AssetSpec, columns: Mapping[str, str]) -> None:
+        """Refuses columns that the inlet does not declare; a given row may be one of its change feed."""
         for name in row.keys() - columns.keys() - _HIDDEN:
             hint = did_you_mean(name, columns)
             (at / name).add_key_problem(f"{inlet.name!r} does not declare a column {name!r}", hint=hint)
 
     def _check_given(self, at: DocumentPlace, keys: GivenMap) -> None:
+        """Refuses rows and a file at once or neither, a file of an unknown format, and types that do not exist."""
         if (keys.rows is None) == (keys.file is None) and "given" not in self._document.failed:
             at.add_problem("give either 'rows' or 'file'")
         if keys.file is not None and keys.file.rpartition(".")[2] not in FORMATS:
@@ -231,6 +240,7 @@ class _CaseReader:
     def _read_expected(
         self, asset: AssetSpec, expect: Sequence[Row] | ExpectMap | None, partitions: PartitionSet
     ) -> ExpectedOutcome:
+        """The expected outcome: a list has the rows of one table, a map outlets, an error or what is withheld."""
         at = self._at / "expect"
         if not isinstance(expect, ExpectMap):
             if asset.outlets:
@@ -253,11 +263,13 @@ class _CaseReader:
         written: Literal[True] | str | list[str] | None,
         computed: PartitionSet,
     ) -> PartitionSet | None:
+        """The partitions that validations withhold, for ``true`` all that are computed; None for none."""
         if isinstance(written, str | list):
             return self._all_parts(at, asset, written)
         return computed if written else None
 
     def _read_expected_tables(self, asset: AssetSpec, expect: ExpectMap) -> dict[str, Sequence[Row]]:
+        """The expected rows of each table that the test compares, by its asset."""
         at = self._at / "expect"
         tables: dict[str, Sequence[Row]] = {name: tuple(rows) for name, rows in expect.outlets.items()}
         for name in tables.keys() - set(asset.outlets):
@@ -277,6 +289,7 @@ class _CaseReader:
     # ------------------------------------------------------------------ time
 
     def _read_time_case(self, written: Sequence[StepMap]) -> TimeCase:
+        """A test of when assets run, from its steps in order of time; keys of a test of rows are refused."""
         for key in ("asset", "partition", "at", "interval", "params", "given", "expect"):
             if (self._at / key).exists:
                 (self._at / key).add_key_problem(f"{key!r} is not allowed beside 'steps'")
@@ -286,6 +299,7 @@ class _CaseReader:
         return TimeCase(self._keys.test, (self._at / "test").location, self._keys.description, steps)
 
     def _read_step(self, at: DocumentPlace, keys: StepMap) -> CaseStep:
+        """One step; unknown assets in it become problems."""
         events: list[dict[str, Any]] = []
         for index, each in enumerate(keys.events):
             if (each.asset is None) == (each.uri is None):

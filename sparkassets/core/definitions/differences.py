@@ -86,7 +86,7 @@ def _laid_out(found: Sequence[str]) -> Iterator[str]:
         breaks, far = _break(word, before, query=all(around), between=between)
         if breaks:
             yield line
-            line = " " * (2 * len(around) + far)
+            line = " " * (2 * len(around) + far)  # two blanks for each bracket, one for an item of a clause
         line += (" " if line.strip() and _is_spaced(word, before) else "") + word
         if word in ("(", "["):
             around.append(after in ("SELECT", "WITH", "("))
@@ -185,6 +185,7 @@ def find_column_effect(old: AssetDefinition, new: AssetDefinition) -> ColumnEffe
     if returns_same_rows(old, new):
         return ColumnEffect()
     was, now = split_query(old.text), split_query(new.text)
+    # CTEs of other names may mean other tables, and other parts (a param, a write) may change any column
     if old.parts != new.parts or was is None or now is None or was.tables.keys() != now.tables.keys():
         return UNKNOWN_EFFECT
     touched = dict[str, frozenset[str]]()
@@ -291,6 +292,7 @@ def _depths(found: Sequence[str]) -> Iterator[tuple[str, int]]:
 
 
 def _split_items(found: Sequence[str], outer: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yields the words of each item; ``outer`` has the words outside of brackets, and else empty texts."""
     item: list[str] = []
     for word, top in zip(found, outer, strict=True):
         if top == ",":

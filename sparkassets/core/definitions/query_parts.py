@@ -67,7 +67,7 @@ def split_query(text: str) -> QueryParts | None:
             return None
         name, query = _normalize_name(found[name_place]), tuple(found[columns_end + 2 : query_end - 1])
         if name in tables or name == "recursive":
-            return None
+            return None  # WITH RECURSIVE reads its own CTE
         tables[name] = CommonTable(tuple(found[name_place + 1 : columns_end]), query)
         place, lead = query_end, ","
     parts = QueryParts(tables, tuple(found[place:]))
@@ -97,6 +97,7 @@ def _reads_later_table(parts: QueryParts) -> bool:
 
 
 def _normalize_name(word: str) -> str:
+    """The name of a table as Spark compares it: without backquotes, whatever its case."""
     return word.strip("`").casefold()
 
 
@@ -137,6 +138,10 @@ def _canonical_form(text: str) -> tuple[Words, ...] | None:
     numbers, pieces = dict[str, str](), list[Words]()
 
     def rename_tables(found: Words) -> Words | None:
+        """The words with the number of its CTE in place of each name; None where a name is uncertain.
+
+        A CTE gets its number, and is added to ``pieces``, when it is met first: what it reads itself comes before it.
+        """
         references = _find_references(found, parts.tables)
         if references is None:
             return None

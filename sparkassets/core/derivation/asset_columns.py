@@ -92,6 +92,7 @@ def render_failure(asset: AssetSpec, text: str, params: Mapping[str, object]) ->
 
 
 def _render(asset: AssetSpec, template: Template, text: str, params: Mapping[str, object]) -> RenderedQuery:
+    """The query with placeholders for what only a run knows, and the relations whose names rendering used."""
     relations: dict[str, str] = {}
     sql = render_sql(text, _placeholder_names(asset, template, params, relations))
     return RenderedQuery(sql.strip().rstrip(";"), relations)
@@ -221,7 +222,7 @@ class AssetDerivations:
     def derivation_of(self, asset: AssetSpec) -> QueryDerivation | None:
         """The derivation of an asset's columns; None where its query is uncertain or missing."""
         if asset.name not in self._derivations:
-            self._derivations[asset.name] = None  # as good as unknown while it is asked for
+            self._derivations[asset.name] = None  # unknown while it is derived, which ends a circle of assets
             self._derivations[asset.name] = derive_asset(
                 asset, lambda name: self.columns_of(self.project.assets[name]), render=self.query_of
             )

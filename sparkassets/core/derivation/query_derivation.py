@@ -360,6 +360,10 @@ class _SelectDerivation:
         return self._positional_uses(node, columns)
 
     def _group_by_items(self) -> Iterator[exp.Expr]:
+        """Yields the expressions by which the SELECT groups.
+
+        ``GROUP BY ALL`` groups by the items of the list without an aggregate.
+        """
         group = self.node.args.get("group")
         if group is None:
             return

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 COUNTS = ("current", "kept", "stale", "missing", "requested", "failed", "withheld", "skipped")
 """The partition statuses that are counted, in the order of display."""
 MOST_URGENT_FIRST = ("failed", "withheld", "missing", "stale", "requested", "current", "skipped")
-"""Partition statuses that may stand for a whole asset, the most urgent first."""
+"""Partition statuses that may stand for a whole asset, the most urgent first; those that are kept are also current."""
 
 
 @frozen

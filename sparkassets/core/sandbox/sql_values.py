@@ -163,6 +163,11 @@ class PrintedValues:
         return parts[0] if len(parts) == 1 else f"concat({', '.join(parts)})"
 
     def _resolve_in_name(self, token: str) -> str:
+        """A quoted name with the values in it as parts of the name.
+
+        Raises:
+            ValueInSqlError: With its values it has a ``${``, in which Spark would substitute a variable.
+        """
         pieces = _MARK.split(token)
         pieces[1::2] = [identifier(self._value_text(number), quote=token[0])[1:-1] for number in pieces[1::2]]
         found = "".join(pieces)
@@ -244,6 +249,7 @@ def join_sql(values: Iterable[Any], separator: Any, printed: Callable[[Any], Sql
 
 
 def _tokens(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yields the tokens of SQL as (kind, start, end)."""
     at = 0
     while found := _TOKEN.match(text, at):
         kind, start, at = found.lastgroup or "", at, found.end()
@@ -287,6 +293,7 @@ def find_untrusted_raw(tree: nodes.Template) -> Iterator[tuple[nodes.Filter, str
 
 
 def _untrusted_names(tree: nodes.Template) -> set[str]:
+    """The names whose values may come from outside, directly or through other names, until none is added."""
     flows = list(_name_flows(tree))
     outside = set(FROM_OUTSIDE)
     while more := {name for into, of in flows if of & outside for name in into - outside}:
@@ -295,7 +302,8 @@ def _untrusted_names(tree: nodes.Template) -> set[str]:
 
 
 def _name_flows(tree: nodes.Template) -> Iterator[tuple[set[str], set[str]]]:
-    """Assigned names, each set with the names that its value is made of."""
+    """Yields sets of assigned names, each with the names that their values are made of."""
+    # which call reaches which macro is not known, so each argument of a macro may have the value of any call
     arguments, given = set(_OF_MACROS), set()
     for node in tree.find_all((nodes.Macro, nodes.CallBlock, nodes.Call)):
         if isinstance(node, nodes.Call):

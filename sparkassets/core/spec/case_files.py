@@ -24,6 +24,7 @@ _Rows = Annotated[list[_Row], ValueDescription("a list of rows")]
 
 
 def _kind_of_outcome(value: object) -> str | None:
+    """The tag of the kind of an expected outcome; None for one that may not be there."""
     match value:
         case True:
             return "<true>"

@@ -214,6 +214,7 @@ def _render_row(name: str, key: FieldInfo) -> str:
 
 
 def _describe_default(key: FieldInfo) -> str:
+    """A default as Markdown; empty for one that says nothing, such as none or an empty list."""
     if key.is_required():
         return "must be given"
     match key.default:

@@ -67,6 +67,8 @@ class NotNullCheck:
 
 
 class _ColumnCheck:
+    """A check of one column, whose name is its subject."""
+
     __slots__ = ()
     column: str
 
@@ -356,8 +358,10 @@ Check = (
     | PythonCheck
     | RegisteredCheck
 )
-"""Each has ``kind``, its key in YAML, ``scope``, ``subject`` and ``to_yaml``; one that SQL can tell of a row by itself
-has ``failing_rows``, and Spark's rooms ask it by that alone."""
+"""Each has ``kind``, its key in YAML, ``scope``, ``subject`` and ``to_yaml``.
+
+One that SQL can judge row by row also has ``failing_rows``, by which the Spark layer recognises it.
+"""
 
 
 def _literal_sql(value: CheckValue, kind: str) -> str:

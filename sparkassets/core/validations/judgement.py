@@ -34,8 +34,8 @@ class RowCountHistory:
     Any other partition is compared with its own earlier counts.
 
     Args:
-        counted: The counts, in the order in which they were published.
-        together: Whether the rule judges whole runs, so that all counts are of the same thing.
+        counts: The counts, in the order in which they were published.
+        judges_runs: Whether the rule judges whole runs, so that all counts are of the same thing.
     """
 
     def __init__(self, counts: Iterable[PartitionRowCount] = (), *, judges_runs: bool = False) -> None:
@@ -238,6 +238,7 @@ def _group_by_partition(findings: Sequence[_RuleFinding], places: Iterable[int])
 
 
 def _finding_order(finding: _RuleFinding) -> tuple[bool, tuple[int, int], tuple[str, ...]]:
+    """The key to sort findings by: those about the whole run first, then by time, then by segments."""
     partition = finding.tally.partition
     return finding.rule.check.scope != "run", partition.extent or (0, 0), partition.sole_partition[0]
 

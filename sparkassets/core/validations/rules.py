@@ -58,8 +58,8 @@ class ValidationRule:
 
     Attributes:
         name: Unique among the rules beside it, such as ``not_null(dep_time)``.
-        allow: Up to so many it passes, as ``warned`` if any failed; None is none, and any number where rows are taken
-            away: with it, more than that withhold the partition.
+        allow: How many rows may fail: up to that number the rule passes, as ``warned`` if any failed; more withhold the
+            partition. None allows none, or any number where rows are taken away.
         where: A condition in SQL: only rows for which it is true are judged. Empty for all.
         samples: How many failing rows are shown and stored for a verdict and for a partition; none by default.
         place: Where it is written; rules that differ in it alone behave the same.
@@ -93,7 +93,7 @@ class ValidationRule:
         )
 
     def tolerates(self, failing: int, checked: int) -> bool:
-        """Whether no more fails than may."""
+        """Whether no more rows fail than are allowed; without ``allow`` none, or any number where rows are removed."""
         if not failing:
             return True
         if self.allow is None:
@@ -223,6 +223,7 @@ class RuleVerdict:
         if parts.covers(self.partitions):
             return self
         own_tallies = tuple(each for each in self.details if parts.covers(each.partition))
+        # `details` may lack partitions beyond `MOST_MEASURED`: their numbers stay in the sums
         remaining = self.partitions & parts
         if len(own_tallies) == 1 and own_tallies[0].partition == remaining:
             return self._from_tally(own_tallies[0])
@@ -392,4 +393,5 @@ _RENAMED_FIELDS: Final = {"blocks": "partitions", "by_block": "details"}
 
 
 def _with_rule(rule: str, measured: list[Any]) -> list[Any]:
+    """A stored measurement, which begins with its rule today and with its partition in older journals."""
     return measured if isinstance(measured[0], str) else [rule, *measured]

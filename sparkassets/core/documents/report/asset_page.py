@@ -58,7 +58,7 @@ class PartitionLinks:
         for asset in context.project.assets.values():
             for inlet in asset.inlets.values():
                 self.consumers.setdefault(inlet.name, []).append((asset, inlet))
-                lookup_links += 2 * (self._link_kind(asset, inlet) == "some")
+                lookup_links += 2 * (self._link_kind(asset, inlet) == "some")  # one from each side
         self._each = max(FEWEST, min(MOST, MOST_LOOKUPS // lookup_links))
 
     def upstream_links(self, asset: AssetSpec, present: PartitionSet) -> list[dict[str, Any]]:

@@ -232,7 +232,10 @@ def _asset_rows(context: PlanningContext, report_history: ReportHistory) -> Iter
 
 
 def _is_shown_elsewhere(context: PlanningContext, item: Waiting) -> bool:
-    """Whether it waits because it is being computed, or because it is withheld: the report shows both elsewhere."""
+    """Whether it waits because it is being computed, or because it is withheld: the report shows both elsewhere.
+
+    ``resting`` are the partitions that are withheld without a new cause, so that they are not due.
+    """
     asset = context.project.assets[item.asset]
     state = context.state_of(asset)
     resting = find_withheld(context, asset, state).resting
@@ -242,6 +245,7 @@ def _is_shown_elsewhere(context: PlanningContext, item: Waiting) -> bool:
 
 
 def _waiting_row(context: PlanningContext, item: Waiting) -> dict[str, Any]:
+    """One reason why something does not run; unknown values are left out."""
     asset = context.project.assets.get(item.asset)
     row = {
         "asset": item.asset,
@@ -255,6 +259,7 @@ def _waiting_row(context: PlanningContext, item: Waiting) -> dict[str, Any]:
 
 
 def _planned_row(context: PlanningContext, run: PlannedRun) -> dict[str, Any]:
+    """One planned run; unknown values are left out."""
     asset = context.project.assets.get(run.asset)
     row = {
         "asset": run.asset,
