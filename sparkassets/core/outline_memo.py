@@ -46,5 +46,5 @@ class OutlineMemo:
 
 
 def digest_text(text: str) -> str:
-    """What tells a text from all others."""
+    """A digest that identifies a text."""
     return blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()

@@ -46,7 +46,7 @@ def _find_secret(name: str) -> re.Match[str] | None:
 
 
 def secret_word(name: str) -> str | None:
-    """The word by which a name is that of a credential; None where it is no such name."""
+    """The word by which a name is that of a credential, such as ``password`` or ``key``; None for any other name."""
     found = _find_secret(name)
     return found and (found["password"] or found["ending"] or found["word"] or "key")
 

@@ -39,7 +39,7 @@ def refuse_unknown(environment: Mapping[str, str], names: Collection[str]) -> No
     """Refuses to set what no file of the project names.
 
     Args:
-        environment: As `asked` has it.
+        environment: As `merge_requested` returns it.
         names: What the files name, as `VariableLookup` asks for it.
 
     Raises:
@@ -63,7 +63,7 @@ class VariableLookup(Mapping[str, str]):
     """Variables by name.
 
     Args:
-        environment: That of the process, as `asked` has it.
+        environment: That of the process, as `merge_requested` returns it.
         profile: What the profile says.
         settable: Whether what was set for this invocation counts.
 

@@ -176,6 +176,10 @@ class _DownstreamTracer:
         return tuple(self._trace_further(*key, column_uses) for key, column_uses in uses_by_reader.items())
 
     def _trace_further(self, asset: str, column: str, uses: list[ColumnUse]) -> LineageStep:
+        """The step to a reader's column with the steps from there on.
+
+        ``*``, for the reader's set of rows, and ``?``, for uncertain uses, are no columns, so the trace ends there.
+        """
         step = _build_step(asset, "" if column in ("*", "?") else column, uses, is_certain=column != "?")
         if not step.column:
             return step

@@ -122,6 +122,7 @@ class RowFilter:
             names: By the names in lower case.
         """
         terms = [_rename_term(each, names) for each in self.terms]
+        # without one of its terms AND lets more rows through, and OR fewer, so only AND may lose some
         renamed = [each for each in terms if each is not None]
         is_whole = self.operator == "AND" or len(renamed) == len(terms)
         return RowFilter(self.operator, tuple(renamed)) if renamed and is_whole else None
@@ -134,7 +135,7 @@ def _rename_term(term: ColumnComparison | RowFilter, names: Mapping[str, str]) -
     return None if name is None else ColumnComparison(name, term.sign, term.value)
 
 
-class UncertainDerivation(Exception):  # noqa: N818  it is no error: nothing is told then
+class UncertainDerivation(Exception):  # noqa: N818  it is no error: nothing is derived then
     """The text leaves the derivation uncertain."""
 
 
@@ -161,7 +162,7 @@ def uses_of(node: exp.Expr, resolve: ResolveColumn) -> ColumnUses:
     """All that an expression uses.
 
     Raises:
-        Unsure: It holds a query, a field of a STRUCT, or a name that may mean several things.
+        UncertainDerivation: It holds a query, a field of a STRUCT, or a name that may mean several things.
     """
     return frozenset(_iterate_uses(node, resolve))
 
@@ -216,6 +217,7 @@ def _conditional_uses(nodes: list[exp.Expr | None], resolve: ResolveColumn) -> I
 
 
 def _case_branch_uses(node: exp.Case, resolve: ResolveColumn) -> Iterator[ColumnUse]:
+    """Yields the uses of each WHEN, which only decides, and of each THEN and the ELSE, which give values."""
     for each in node.args.get("ifs") or ():
         yield from _conditional_uses([each.this], resolve)
         yield from _uses_as([each.args.get("true")], resolve, "TRANSFORMATION")
@@ -223,8 +225,9 @@ def _case_branch_uses(node: exp.Case, resolve: ResolveColumn) -> Iterator[Column
 
 
 def _window_uses(node: exp.Window, resolve: ResolveColumn) -> Iterator[ColumnUse]:
+    """Yields the uses of a window function: of what it computes, and of what partitions and orders its rows."""
     if node.args.get("alias") or node.args.get("first") or _has_computed_frame(node):
-        raise UncertainDerivation  # a window that stands elsewhere
+        raise UncertainDerivation  # a named window, whose definition stands elsewhere, or a frame by columns
     yield from _uses_as([node.this], resolve, "TRANSFORMATION")
     window_clauses = [*(node.args.get("partition_by") or ()), node.args.get("order")]
     yield from _uses_as(window_clauses, resolve, "WINDOW")

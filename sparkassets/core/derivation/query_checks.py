@@ -165,6 +165,7 @@ class _QuerySource:
 
     def problem(self, fault: TextFault) -> SpecProblem:
         """The problem at its line; at its column, too, where the line as written shows it."""
+        # where the template adds or drops lines, such as in a loop, no line of it is known: the first is shown
         template_line = fault.line + self._leading_lines if self._has_same_lines else 1
         line, rendered = _find_line(self._lines, template_line), _find_line(self._rendered, fault.line)
         end = fault.column - 1 + fault.width
@@ -277,6 +278,7 @@ def _unlisted_segments(
 
 
 def _unknown_name_problem(source: _QuerySource, name: str, message: str, known_names: Iterable[str]) -> SpecProblem:
+    """The problem at the first place of the name, with the known name that is most like it as the hint."""
     place = source.locate_name(name)
     fault = TextFault(place.line, place.column, place.width, message)
     problem = source.problem(fault)

@@ -85,7 +85,7 @@ def _terms_of(
 def _can_drop_rows(table: exp.Table, select: exp.Select) -> bool:
     """Whether rows of the table that the WHERE drops leave no trace in the result.
 
-    An outer join would put a row of NULLs in the place of a dropped one.
+    An outer join that keeps the rows of the other side would put NULLs in the place of a dropped row.
     """
     joins = [_JoinKind.from_join(join) for join in select.args.get("joins") or ()]
     has_options = any(value for name, value in table.args.items() if name not in ("this", "alias"))
@@ -200,6 +200,7 @@ class _PredicateReader:
         return _combine_terms("AND" if isinstance(node, exp.And) else "OR", sides)
 
     def _read_comparison(self, left: exp.Expr, sign: ComparisonSign, right: exp.Expr) -> ColumnComparison | None:
+        """The comparison with the column on the left; None unless it is of the table's column with a literal."""
         left, right = left.unnest(), right.unnest()
         if isinstance(right, exp.Column):
             left, right, sign = right, left, _MIRRORED_SIGN[sign]
@@ -226,5 +227,6 @@ class _PredicateReader:
 def _combine_terms(
     operator: Literal["AND", "OR"], terms: list[ColumnComparison | RowFilter | None]
 ) -> RowFilter | None:
+    """The terms as one filter; None where one of them could not be read."""
     certain = tuple(each for each in terms if each is not None)
     return RowFilter(operator, certain) if len(certain) == len(terms) else None

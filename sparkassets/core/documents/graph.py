@@ -101,7 +101,7 @@ def _add_gates(
             clock = GraphNode(f"{path}timetable", label, "timetable")
             nodes[clock.id] = clock
             edges.append(GraphEdge(clock.id, end, "triggers"))
-            if condition.without is not None:
+            if condition.without is not None:  # a timer, which an update of that dataset starts anew
                 _add_gates(condition.without, clock.id, f"{clock.id}/", project, nodes, edges)
         case AllOf() | AnyOf():
             gate = _make_gate(condition, path)

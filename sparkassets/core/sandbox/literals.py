@@ -135,4 +135,4 @@ _LITERALS: Final[tuple[tuple[type, Callable[[Any], str]], ...]] = (
     (date, lambda value: f"DATE'{value.isoformat()}'"),
     (timedelta, _interval),
 )
-"""By type, one that another is a kind of after it."""
+"""How to write values by type; a type stands before its base class: bool before int, datetime before date."""

@@ -25,7 +25,7 @@ class DeadlineSpec:
     """By when the newest of an asset has to be there.
 
     Attributes:
-        deadlines: A slot's ``run_after`` is one.
+        deadlines: A timetable; the ``run_after`` of each slot is a deadline.
         text: As it was written, for people.
     """
 

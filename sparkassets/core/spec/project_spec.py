@@ -75,7 +75,7 @@ class ProjectSpec:
         engine: What computes in a session that sparkassets creates; None where nobody asked for one.
         pools: How many runs each pool has places for.
         spark: Session settings, used only when sparkassets creates the session.
-        openlineage: The namespace of its jobs there; False where nothing is reported.
+        openlineage: The namespace of its jobs there; None for that of the environment, False where no event is sent.
         assets: By name, every inlet before its consumers.
         warnings: What is probably not meant, in order of place.
         variables: Environment variables whose values are in the project; reports and records of failures show
@@ -85,10 +85,10 @@ class ProjectSpec:
         profile: The active profile; empty where there is none.
         profiles: All that there are.
         secrets: By the names that `notify` and ``${NAME}`` in ``spark`` have for them.
-        given: The variables that the profile sets.
+        given: The variables that the profile sets, with their values.
         logs: Where runs leave their logs, if the project says so; as `state`.
         storage: How buckets are reached, one for each bucket with options in the project.
-        sinks: Of installed packages, in the order in which they are told.
+        sinks: Of installed packages, in the order in which they receive commits.
         ci_fail_on, ci_sample: The findings that fail `sparkassets ci`, and how many partitions of an asset it computes.
     """
 

@@ -76,7 +76,10 @@ class RowCountMap(StrictMap):
 
 
 def _kind_of_key(value: object) -> str | None:
-    """``<key>`` where another asset is named by a key of its own."""
+    """The branch of a foreign key: ``<key>`` for a map with ``columns`` and ``asset``, else ``<map>`` by column.
+
+    A key that is nearly ``asset`` counts as one, so that a misspelt map is reported as what it was meant to be.
+    """
     kind = kind_of(value)
     if not isinstance(value, dict) or kind != "<map>":
         return None
@@ -189,7 +192,10 @@ class ColumnRuleMap(_CommonRuleMap):
     )
 
     def rule_of(self, column: str) -> RuleMap:
-        """The same as one of an asset's `validations`."""
+        """The same as one of an asset's `validations`, which name the column.
+
+        Keys that were not written are left out, as pydantic tells given values from defaults.
+        """
         keys: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set}
         for name in keys.keys() & set(CHECKS):
             keys[name] = [column] if name in get_args(ColumnCheck) else {column: keys[name]}

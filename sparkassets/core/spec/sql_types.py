@@ -56,6 +56,8 @@ def check_type(text: str) -> str:
 
 @dataclass(slots=True)
 class _SqlTypeParser:
+    """Reads a type from left to right; ``position`` is where its next token is looked for."""
+
     text: str
     position: int = 0
 
@@ -121,6 +123,7 @@ class _SqlTypeParser:
         self.take(">")
 
     def _parse_field(self) -> None:
+        """The name of a field of a struct, with or without a colon after it."""
         if not re.match(r"[A-Za-z_`]", self.peek()):
             self.fail_at_token("expected the name of a field")
         self.take()

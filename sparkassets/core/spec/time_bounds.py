@@ -9,7 +9,7 @@ from sparkassets.frozen import frozen
 
 @frozen
 class TimeBounds:
-    """A zone that exists, and what lies between ``start`` and ``end``; Unix seconds, half-open, None is open."""
+    """A time zone that exists, and the bounds ``[start, end)`` in Unix seconds; None for an open side."""
 
     timezone: str
     start: int | None = None

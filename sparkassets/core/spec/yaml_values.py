@@ -89,6 +89,7 @@ def substitute_variables(text: str, *, environment: Mapping[str, str]) -> tuple[
     unresolved: list[UnresolvedVariable] = []
 
     def replace_match(match: re.Match[str]) -> str:
+        """The text for one ``${…}`` or ``$${``; notes the first where it is malformed or has no value."""
         if match["escaped"]:
             return "${"
         inside = _VARIABLE_NAME.fullmatch(match["inside"])

@@ -22,7 +22,7 @@ class LatestOnly:
 
 @frozen
 class DateRange:
-    """A run processes the missing and stale partitions of the range, fused into one Spark job.
+    """A run computes the missing and stale partitions together, as one Spark job.
 
     Attributes:
         lookback: For every gap that is filled, the partitions this far before it are computed again too.
@@ -36,7 +36,7 @@ class DateRange:
 
 @frozen
 class SegmentBatches:
-    """A run processes the missing and stale segments, fused into one Spark job.
+    """A run computes the missing and stale segments together, as one Spark job.
 
     Attributes:
         max_partitions_per_run: What exceeds it is another run.
