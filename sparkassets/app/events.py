@@ -32,7 +32,7 @@ class EventCommands:
         self._runner = runner
 
     def watch(self, watcher: InvocationWatcher) -> None:
-        """Tells a watcher what happens in all invocations from now on."""
+        """Reports what happens in all invocations from now on to a watcher."""
         self._runner.watchers.append(watcher)
 
     def add(

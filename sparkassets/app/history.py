@@ -141,7 +141,7 @@ class HistoryCommands:
         asset_state = self._context.read_state("iterations").assets.get(asset)
         if asset_state is None or not asset_state.iterations:
             return []
-        first = min(each.seq for each in asset_state.iterations) - 1
+        first = min(each.seq for each in asset_state.iterations) - 1  # `after_seq` leaves out its own entry
         rows = self._context.adapters.store.read_history(
             HistoryQuery(kinds=("success", "outlet"), asset=asset, after_seq=first)
         )

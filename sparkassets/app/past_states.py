@@ -87,7 +87,7 @@ def fold_leading(context: ProjectContext, is_included: Callable[[NumberedEntry],
     last = store.read_history(HistoryQuery(last=1))[-1].seq
     for part in read_entries(store, after=seq, up_to=last):
         entries = list(takewhile(is_included, part))
-        if entries and entries[0].seq != state.seq + 1:
+        if entries and entries[0].seq != state.seq + 1:  # a gap between the base and the entries that are kept
             raise StateError("the record of what was known before the oldest entry is missing: see `state verify`")
         state = fold(state, entries, commit=0) if entries else state
         if len(entries) < len(part):

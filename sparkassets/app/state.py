@@ -73,6 +73,7 @@ class StateCommands:
         ledger = self._context.make_ledger("state compact")
         ledger.open()
         expired = ledger.compact()
+        # entries are numbered without gaps, so those that are kept need not be counted
         return CompactionResult(ledger.state.seq + 1 - self._context.adapters.store.oldest_seq(), expired)
 
     def verify(self) -> VerificationResult:
@@ -110,7 +111,7 @@ class StateCommands:
 
         store, snapshot = self._context.adapters.store, decode(image.snapshot, journal_id=image.journal_id)
         rows, seq = store.read_base()
-        if seq + 1 < store.oldest_seq():
+        if seq + 1 < store.oldest_seq():  # entries after the base and before the oldest one are lost
             problem = (
                 f"the record of everything before entry {store.oldest_seq()} is missing; only the snapshot still has it"
             )
@@ -145,7 +146,7 @@ class StateCommands:
         def lines() -> Iterator[dict[str, Any]]:
             yield head_line(self._context.spec.name, image.journal_id, begins=oldest_seq, newest=newest)
             yield from map(base_line, base)
-            for first in range(oldest_seq - 1, newest, ENTRIES_PER_READ):
+            for first in range(oldest_seq - 1, newest, ENTRIES_PER_READ):  # each read begins after `first`
                 yield from map(
                     entry_line,
                     store.read_history(HistoryQuery(after_seq=first, up_to_seq=min(first + ENTRIES_PER_READ, newest))),

@@ -288,7 +288,7 @@ class ZoneOffsets:
     def _add_chunk(self, number: int) -> _Chunk:
         """Finds the clock changes of one chunk of time, and keeps them."""
         start, end = number << _BITS, (number + 1) << _BITS
-        offset = first = self._probe(start - 1)
+        offset = first = self._probe(start - 1)  # a change may be in the chunk's first second
         found: list[tuple[int, int]] = []
         for at in () if self._fixed else range(start - 1, end - 1, _STEP):
             reached = self._probe(min(at + _STEP, end - 1))

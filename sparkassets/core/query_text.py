@@ -1,11 +1,9 @@
 """What SQL text says without a parser: its tables, columns and statements, and its normal form.
 
-It looks at words and parentheses: where a text is ambiguous, nothing is reported.
-
-The normal form is equal for texts that differ only in ways that change no row. Layout, comments, the case of keywords
-and of functions, and quotes that nothing needs do not count. Everything else does, also what another parser takes for
-the same: sqlglot reads ``date_format(a, 'YYYY')`` like ``'yyyy'``, and what it makes of a query changes with its
-version, which would be a change of everybody's code.
+It looks at words and parentheses: where a text is ambiguous, nothing is reported. The normal form is equal for texts
+that differ only in layout, comments, the case of keywords and functions, and needless quotes, which change no row. What
+another parser takes for equal stays different: sqlglot reads ``date_format(a, 'YYYY')`` like ``'yyyy'``, and what it
+makes of a query changes with its version, which would be a change of everybody's code.
 """
 
 from __future__ import annotations
@@ -146,6 +144,7 @@ def find_extra_comma(sql: str) -> int | None:
 
 
 def _tokens(sql: str) -> Iterator[_SqlToken]:
+    """Yields the tokens that are more than space, comments and blocks of Jinja, with the brackets around them."""
     opened: list[int] = []
     found = (match for match in _TOKEN.finditer(sql) if match.lastgroup not in _NO_WORDS)
     for index, match in enumerate(found):
@@ -417,6 +416,7 @@ def _is_significant(match: re.Match[str]) -> bool:
 
 
 def _normalize_name(word: str, before: re.Match[str], after: re.Match[str]) -> str:
+    """A word in capitals where its case cannot matter: keywords, functions, units of intervals, types of casts."""
     capitals = word.upper()
     if before[0] == ".":
         return word  # a column or a field, whatever it is called

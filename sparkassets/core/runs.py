@@ -326,7 +326,7 @@ def allowed_division_runs(partitions: int, *, retries: int) -> int:
     >>> [allowed_division_runs(count, retries=1) for count in (365, 2, 1)], allowed_division_runs(365, retries=0)
     ([36, 4, 0], 0)
     """
-    levels = (partitions - 1).bit_length()
+    levels = (partitions - 1).bit_length()  # how often they can be halved: log2, rounded up
     return 2 * levels * (1 + retries) if retries else 0
 
 

@@ -93,7 +93,7 @@ def _direct_steps_document(steps: Sequence[LineageStep] | None) -> list[dict[str
 
 
 def _step_document(step: LineageStep) -> dict[str, Any]:
-    """A column that another one is made of, with the further ones that it is made of itself."""
+    """One step of a column's lineage, upstream or downstream, with the further steps from there on."""
     return {
         "asset": step.asset,
         "column": step.column or None,

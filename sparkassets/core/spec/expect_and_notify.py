@@ -1,4 +1,4 @@
-"""Compiles the keys `expect`, when updates are late, and `notify`, who is told."""
+"""Compiles the keys `expect`, when updates are late, and `notify`, who is notified."""
 
 from __future__ import annotations
 

@@ -373,6 +373,7 @@ def _can_times_meet(need: Dependency) -> bool:
     mapping, down, up = need.mapping, need.consumer.time, need.inlet.time
     if down is None or up is None or not isinstance(mapping, OverlapMapping | WindowMapping):
         return True
+    # one second at either end stands for the partition that holds it
     if down.start is not None and up.end is not None:
         start = down.ceil(down.start)
         needed = mapping.required_ranges(RangeSet.span(start, start + 1), consumer_time=down, inlet_time=up)

@@ -137,6 +137,7 @@ def _has_slot(timetable: Timetable) -> bool:
     )
     if always_fires or not (is_bounded or isinstance(timetable, RegisteredSlots)):
         return True
+    # `first_after` leaves out the instant itself, so the second before the start is asked for
     after = _ANY_TIME if timetable.start is None else max(timetable.start - 1, _ANY_TIME)
     return timetable.first_after(from_unix(after)) is not None
 

@@ -241,7 +241,7 @@ class _ValueReader:
     def _affords_copy(self, node: Node, key: str) -> bool:
         """Counts a value that an alias repeats; False beyond `MOST_COPIES`, whose first becomes a problem."""
         self.copies += 1
-        if self.copies == MOST_COPIES + 1:
+        if self.copies == MOST_COPIES + 1:  # reported once
             message = f"aliases of this value multiply to more than {MOST_COPIES:,} copies"
             self._refuse(node, key, message, "write it out")
         return self.copies <= MOST_COPIES

@@ -72,10 +72,10 @@ class JournalReader:
         Call it after `entries_after`: entries may expire between the two calls, and then the answer covers what the
         other call missed.
         """
-        return self._store.exists() and self._store.oldest_seq() > seq + 1
+        return self._store.exists() and self._store.oldest_seq() > seq + 1  # the entry after `seq` is gone
 
     def assume(self, state: State, entries: Sequence[Entry]) -> State:
-        """The state after these entries, which are not recorded."""
+        """The state after these entries, which are not recorded; the reader's own state stays as it is."""
         ledger = self._ledger
         before, ledger.state = ledger.state, state
         try:

@@ -179,7 +179,7 @@ class _ProjectConverter:
         return {"asset": asset, **{key: value for key, value in keys.items() if value}}
 
     def _convert_seed(self, node: DbtNode, files: dict[str, bytes]) -> Document:
-        """The keys of a seed; its file is added to ``files``, and types that dbt was told come before inferred ones."""
+        """The keys of a seed; its file is added to ``files``, and configured types replace inferred ones."""
         path = self.folder / node.file
         delimiter = str(node.config.get("delimiter") or ",")
         try:
@@ -320,7 +320,7 @@ class _ProjectConverter:
         return find_filter(rendered.text, incremental.text, self.project.dialect)
 
     def _convert_microbatch(self, node: DbtNode, rendered: RenderedText, inlets: Sequence[str]) -> Document:
-        """Partitions by time; inlets that have an event time are read by it."""
+        """The keys of a microbatch: a partition by time; inlets that have an ``event_time`` are mapped by it."""
         grain, column = str(node.config.get("batch_size")), node.config.get("event_time")
         if grain not in _GRAINS or not column:
             raise NotRenderableError("a microbatch needs event_time and batch_size")
@@ -343,7 +343,7 @@ class _ProjectConverter:
         }
 
     def _convert_snapshot(self, node: DbtNode) -> Document:
-        """A history by the time that the source tells."""
+        """The keys of a snapshot: an upsert that keeps a history by the column with the source's own time."""
         config, keys = node.config, _list_names(node.config.get("unique_key"))
         if config.get("strategy") != "timestamp" or not config.get("updated_at") or not keys:
             raise NotRenderableError("its strategy is not `timestamp`, so its rows have no time of their own")

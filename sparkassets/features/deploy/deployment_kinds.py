@@ -91,7 +91,7 @@ def _find_days(cron: str, scheduler: str) -> DayFields:
 
 
 def _order_weekdays(days: DayFields) -> list[int]:
-    """Weekdays by their numbers in a cron, from Monday to Sunday."""
+    """Weekdays by their numbers in a cron, where 0 is Sunday, from Monday to Sunday."""
     return sorted((day for day, _ in days.weekdays or ()), key=lambda day: (day - 1) % 7)
 
 

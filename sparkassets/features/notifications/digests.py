@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 LEASE_SECONDS: Final = 300
 """How long a driver that claimed a digest is left alone; it sends it in seconds."""
 _KINDS: Final = ("failure", "unfenced", "late", "wait")
-"""The entries that a digest tells of."""
+"""The kinds of entries that a digest reports."""
 _AGAIN: Final = "A driver ended while it sent this digest, so you may have received it before."
 
 
@@ -137,7 +137,7 @@ class DigestSender:
         ledger.commit(lambda state: [entry] if state.digests[entry.digest].claimed_at == claimed_at else [])
 
     def _send(self, each: ReceiverDigest, before: DigestMark, ledger: JournalLedger) -> bool:
-        """Sends the digest, if there is anything to tell, and returns whether its receiver accepted it."""
+        """Sends the digest, if there is anything to report; returns False only if no receiver accepted it."""
         entries = ledger.entries_after(before.through, _KINDS)
         found = (_find_notices(asset, ledger.state, entries, self._now) for asset in each.assets)
         notices = [notice for notice in chain.from_iterable(found) if notice.kind in each.rule.on]

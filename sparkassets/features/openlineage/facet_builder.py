@@ -88,7 +88,7 @@ class FacetBuilder:
     _names: dict[str, DatasetName] = field(default_factory=dict)
 
     def run_facets(self, claim: ClaimEntry) -> Facets:
-        """The facets of a run that its claim tells already: engine, parent, interval, and id."""
+        """The facets of a run that follow from its claim: engine, parent, data interval, and id."""
         facets = {**self._engine_facet()}
         if claim.invocation:
             own = RunName(self.namespace, job_name(self.project.name), run_id(self.project.name, claim.invocation))

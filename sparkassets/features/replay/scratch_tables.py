@@ -128,6 +128,7 @@ def copy_earlier_rows(
     if not is_exact and not parts.is_everything:
         predicate = partition_predicate(rows.schema, parts, partitioning=partitioning, owner=asset.name)
         rows = rows if predicate is None else rows.filter(predicate)
+    # below the version of the replay's own commit, 2 * token + 1 as in a run, so that this is the earlier one
     stamp = make_stamp(scratch, 2 * scratch.token - 1, "data", token=scratch.token)
     if asset.write is not None and asset.write.by_keys:
         remembered = copy_memory(

@@ -39,7 +39,7 @@ class ReportedProject(Protocol):
 
     @property
     def state(self) -> StateCommands:
-        """Makes the documents, and tells when the journal has grown."""
+        """Makes the documents, and has the number of the journal's newest entry."""
 
 
 @frozen
