@@ -52,7 +52,7 @@ def summary_with_keys(summary: Summary, project: ProjectSpec) -> Summary:
 
 
 def _with_withheld_keys(run: RunResult, project: ProjectSpec) -> RunResult:
-    """The result with the keys of its withheld partitions; for a run of one instance, its data interval."""
+    """The result with the keys of its withheld partitions; for a run of one instance, its data interval instead."""
     asset = project.assets.get(run.asset)
     if not run.withheld or asset is None:
         return run

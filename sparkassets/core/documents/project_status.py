@@ -79,7 +79,10 @@ def status_counts(status: AssetStatus) -> dict[str, int]:
 
 
 def summarize_status(status: AssetStatus) -> tuple[str, str]:
-    """The headline of an asset's status in a few words, and the status code that styles it."""
+    """The headline of an asset's status in a few words, and the status code that styles it.
+
+    What happens now comes first, then what went wrong, what waits for a person, and how many partitions are how.
+    """
     counts = status_counts(status)
     counts_text = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
     if status.running or status.paused:

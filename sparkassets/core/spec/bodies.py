@@ -172,7 +172,10 @@ class AssetBody:
     outlets: Mapping[str, SqlText] = field(default_factory=dict)
 
     def definition(self, draft: AssetDraft, write: WriteMode | None) -> AssetDefinition | None:
-        """The definition, by which changes of code, params or write are detected; None if nothing is computed."""
+        """The definition, by which changes of code, params or write are detected; None if nothing is computed.
+
+        Validations count as far as they take rows away: they decide which rows come out.
+        """
         if self.compiled is None and not self.outlets:
             return None
         values = draft.at.document.variables
@@ -257,7 +260,8 @@ def _compile_template(draft: AssetDraft, sql: SqlText, code: AssetCode, outlines
     problems, text = draft.at.document.problems, sql.text
     try:
         macros = code.macros.find_prefix(text)
-        is_stored = sql.at is None or not draft.at.document.variables  # never values of the environment
+        # a text of the YAML may hold values of variables, which must not be stored with its outline
+        is_stored = sql.at is None or not draft.at.document.variables
         outline = outlines.find_outline(text, macros.text, is_stored=is_stored)
     except TemplateError as error:
         problems.append(sql.fault(error.fault))

@@ -124,7 +124,7 @@ class YamlDocument:
         That is so wherever the file has not the same characters, such as in a text with escapes or folded lines.
         """
         mark: Mark = node.start_mark
-        if node.style in ("|", ">"):
+        if node.style in ("|", ">"):  # a block begins on the line after its mark, each line indented by the same
             before = node.value[:position]
             line_index = mark.line + 1 + before.count("\n")
             file_line = self.file.lines[line_index] if line_index < len(self.file.lines) else ""

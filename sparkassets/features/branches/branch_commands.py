@@ -195,6 +195,7 @@ class BranchCommands(Generic[P]):
             """Pauses every asset of the branch, so that no driver starts a run in it any more; refuses one in use."""
             lost = self._context.lost_claims(state)
             for asset_state in state.assets.values():
+                # a claim whose driver is gone runs nothing any more
                 running = [link for link in asset_state.chain if link.status == "open" and link.token not in lost]
                 if running:
                     run, driver = running[-1].entry.run, running[-1].driver
@@ -380,7 +381,7 @@ def find_differences(
         for name, partitions in compared.items():
             asset = project.assets[name]
             if asset.outlets or asset.storage is None:
-                continue
+                continue  # it has no rows of its own
             base_table = _compared_table(asset, asset.storage.path, base_state.assets.get(name), partitions)
             place = branch_storage(branch.base.project, branch.branch_project.name, asset)
             branch_table = _compared_table(

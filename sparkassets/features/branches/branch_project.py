@@ -210,7 +210,7 @@ def _has_other_code(asset: AssetSpec, base_asset: AssetState) -> bool:
 
     Without a table, whether the base has other code. With one, the definition that the base's journal recorded last
     says nothing about the rows: any command that somebody runs on the base from a checkout records the code of that
-    checkout.
+    checkout. Under `forward_only` it is enough that the branch's code computed the newest partitions: older ones stay.
     """
     if any(partitions_made_by(asset, base_asset, each) for each in base_asset.definition_outputs):
         newest_output = max(base_asset.definition_outputs, key=lambda each: (each.at, each.since))
@@ -230,6 +230,9 @@ def _adapt_asset_to_compute(
     asset: AssetSpec, project: ProjectSpec, branch: str, assets_to_compute: Collection[str]
 ) -> AssetSpec:
     """An asset as the branch computes it: with a table of its own, due by what it reads, and without notifications.
+
+    Its code and columns may change with each run: partitions of earlier code are computed again (``backfill``), and the
+    table takes the new columns (``evolve``).
 
     Raises:
         InputError: It reads an asset of the base aligned; the branch does not know the base's runs.

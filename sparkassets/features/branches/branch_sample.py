@@ -109,6 +109,7 @@ def _available_partitions(
     if not asset.partitioning.is_partitioned:
         return EVERYTHING
     state, possible = context.state_of(asset), context.possible_partitions(asset.name)
+    # what is present by another partitioning does not say which of these partitions are
     if state.spec.partitioning == asset.partitioning and (present := asset.partitioning.inside(state.coverage)):
         return present & possible
     fed = NOTHING

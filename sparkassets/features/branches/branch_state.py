@@ -102,6 +102,7 @@ class BaseObserver:
             raise SourceError(f"{asset.name} is no longer in the base", hint="run the branch with the base's code")
         is_shared = sum(each.uri == asset.uri for each in self._base.project.assets.values()) > 1
         read_seq = read_up_to(last.cursor, state)
+        # of a dataset that several assets share, only its events count: what is known then equals what is present
         entry = mirror_updates(
             asset,
             state,

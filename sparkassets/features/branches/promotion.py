@@ -86,6 +86,8 @@ def plan_promotion(context: PlanningContext, asset: AssetSpec, offer: PromotionO
     conflicts = [*_waiting_column_changes(context, asset, offer), *_waiting_continued_rows(context, asset, offer)]
     if conflicts and not rebuild:
         return Plan(context.now, (), (*waiting, *(replace(each, partitions=partitions) for each in conflicts)))
+    # the whole table at once: for a rebuild, where the base's rows have another partitioning (`former`), and where rows
+    # continue earlier ones
     replaces_all = bool(conflicts) or state.former is not None or _continues_rows(context, asset)
     if replaces_all:
         partitions = promotable - diverged
@@ -309,7 +311,7 @@ def _find_diverged_partitions(
         dependency = context.project.dependency(asset, inlet)
         if not dependency.is_mapped:
             return EVERYTHING, [inlet.name]
-        if dependency.goes_by_newest:
+        if dependency.goes_by_newest:  # which partition is the newest depends on those of both sides
             dependency = dependency.with_available(upstream_partitions)
         diverged = diverged | dependency.affected_partitions(different)
         inlet_names.append(inlet.name)

@@ -148,6 +148,9 @@ def requirements_of(project: ProjectSpec, sparkassets: str, *, spark: bool) -> t
 def split_requirement(text: str) -> tuple[str, frozenset[str], str]:
     """The name of a requirement's package as indexes write it, its extras, and what follows: versions, URL, marker.
 
+    Raises:
+        ValueError: It is no requirement by name.
+
     >>> split_requirement("Typing_Extensions>=4 ; python_version > '3'")
     ('typing-extensions', frozenset(), ">=4 ; python_version > '3'")
     """

@@ -191,7 +191,10 @@ def find_troubles(state: AssetState) -> tuple[AssetTrouble, ...]:
 
 
 def _find_notices(asset: AssetSpec, followed: _FollowedAsset) -> Iterator[AssetNotice]:
-    """Yields an asset's notices: new troubles, recovered ones if it ran, and a change of its lateness."""
+    """Yields an asset's notices: new troubles, recovered ones if it ran, and changes of its lateness and its waiting.
+
+    The partitions of a trouble that was known before, by its text, are taken off: they were reported then.
+    """
     for item in followed.after:
         known = (each for each in followed.before if _is_same_trouble(each, item))
         new_partitions = item.partitions - _join_partitions(known)

@@ -45,9 +45,10 @@ class RecordedRun:
 
 
 def needs_earlier_rows(order: RunOrder) -> bool:
-    """Whether the rows that the run left in its table follow from those that it found there.
+    """Whether a replay needs the rows that the run found in its table, as those that it left there follow from them.
 
-    The rows that an append adds do not; but only the log of a table at a path names their files.
+    Those that an append adds do not: they are compared alone. In a table of a catalog they cannot be told from others,
+    because only the log of a table at a path names the files of a commit.
     """
     asset, write = order.asset, order.asset.write
     if write is None or reads_own_table(asset):

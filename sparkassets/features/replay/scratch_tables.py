@@ -125,7 +125,7 @@ def copy_earlier_rows(
     # a run that reads its own table, or finds its segments as it computes, may need rows of any partition
     parts = EVERYTHING if reads_own_table(asset) or order.discovers_segments else published.partitions
     rows, is_exact = commit.table.read_rows(session, commit.earlier_version, parts=parts, partitioning=partitioning)
-    if not is_exact and not parts.is_everything:
+    if not is_exact and not parts.is_everything:  # rows of other partitions are among them
         predicate = partition_predicate(rows.schema, parts, partitioning=partitioning, owner=asset.name)
         rows = rows if predicate is None else rows.filter(predicate)
     # below the version of the replay's own commit, 2 * token + 1 as in a run, so that this is the earlier one
@@ -163,7 +163,7 @@ def write_scratch_tables(
     opened = [
         targets.open_target(each.asset, app_id=each.app_id, enlist=_enlist_nothing) for each in scratch.table_orders
     ]
-    if len(opened) > 1 or scratch.has_rules:
+    if len(opened) > 1 or scratch.has_rules:  # as a run does: everything is computed before the first commit
         for target in opened:
             target.prepare(computation, stamp=stamp)
     for target in opened:

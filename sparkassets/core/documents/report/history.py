@@ -254,7 +254,7 @@ _MOST_SHOWN_EVENTS = 4
 
 
 def run_row(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
-    """One run; unknown values are left out."""
+    """One run, with the verdicts of rules that did not pass; unknown values are left out."""
     asset = project.assets.get(run.asset)
     row = {
         "run": run.run,
