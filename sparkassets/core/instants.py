@@ -105,7 +105,7 @@ def parse_instant(text: str, *, zone: str) -> datetime:
 
 
 def _resolve_local_time(text: str, local: datetime, zone: str) -> int:
-    """The instant of a wall-clock time without an offset; of a date alone, its day's first."""
+    """The instant of a wall-clock time without an offset; of a date alone its day's first, if the day exists."""
     clock, wall = zone_offsets(zone), local_seconds(local)
     first, second = clock.readings_of(wall)
     if first == second:

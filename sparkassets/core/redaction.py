@@ -58,7 +58,7 @@ class RedactingStream:
         self._before = ""
 
     def redact(self, text: str) -> str:
-        """The next piece, of whole lines, without credentials."""
+        """The next piece, of whole lines, without credentials; also without the rest of one that began before."""
         if not self._before:
             self._keep(text)
             return redact(text, variables=self._variables)

@@ -82,7 +82,10 @@ class PrintedValues:
         self._found: list[object] = []
 
     def print_value(self, value: Any) -> SqlFragment:  # noqa: ANN401  whatever a template has
-        """SQL as it is; a mark for any other value."""
+        """SQL as it is; for any other value a mark with its number, which `resolve` replaces.
+
+        How a value is written depends on where it stands in the rendered text: by itself, or within quotes.
+        """
         if isinstance(value, SqlFragment):
             return value
         if isinstance(value, Undefined):

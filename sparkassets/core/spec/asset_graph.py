@@ -63,7 +63,7 @@ def find_cycles(edges: Mapping[str, tuple[str, ...]]) -> Iterator[list[str]]:
     remaining = set(edges) - set(sort_topologically(edges))
     while remaining:
         path = [min(remaining)]
-        dead_ends: set[str] = set()
+        dead_ends: set[str] = set()  # names from which no cycle is reached
         while path:
             next_names = [need for need in edges[path[-1]] if need in remaining and need not in dead_ends]
             repeated = next((need for need in next_names if need in path), None)

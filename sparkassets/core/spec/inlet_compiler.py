@@ -334,7 +334,7 @@ class InletCompiler:
             why = f"but asset {bare.name!r} has none"
         else:
             why = f"but {self.draft.name!r} and {self.other.name!r} share no dimension"
-        if self.options.window is not None and bare is not None:
+        if self.options.window is not None and bare is not None:  # else `_check_window_time` refuses it
             (self.at / "window").add_key_problem(f"'window' maps partitions, {why}")
         if self.options.on_removed is not None:
             (self.at / "on_removed").add_key_problem(f"'on_removed' concerns mapped partitions, {why}")

@@ -105,7 +105,7 @@ class MacroLibrary:
         """Constants after what they are made of, as Jinja evaluates them at once; else in order of files."""
         ordered: dict[str, MacroDefinition] = {}
 
-        def add(name: str, within: frozenset[str]) -> None:
+        def add(name: str, within: frozenset[str]) -> None:  # `within` ends circles of macros that call each other
             for used in sorted(self.macros[name].uses & self.macros.keys() - within):
                 add(used, within | {used})
             ordered.setdefault(name, self.macros[name])

@@ -75,7 +75,7 @@ def variables_of(
 def with_profile(at: DocumentPlace, keys: ProjectFile, profile: str) -> ProjectFile:
     """The project's keys with those of the profile in their place.
 
-    Maps such as `spark` are merged key by key; all other keys of the profile replace the project's.
+    ``spark``, ``secrets`` and ``storage`` are merged key by key; all other keys of the profile replace the project's.
     """
     profile_keys = (keys.profiles or {}).get(profile)
     if profile_keys is None:

@@ -308,6 +308,7 @@ def _find_bad_value(
     general_path = _generalize_path(path)
     hint = None
     if kind == "literal_error":
+        # pydantic lists the choices as Python writes them: texts in quotes, and True
         choices = [choice or "true" for choice in re.findall(r"'([^']*)'|True", context["expected"])]
         words = listing(choices)
         hint = suggest_close(value, choices) if isinstance(value, str) else None

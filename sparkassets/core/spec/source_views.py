@@ -66,7 +66,7 @@ class TableSet:
         pattern, table = source_pattern(asset), asset.storage.table if asset.storage is not None else ()
         if not table:
             return cls(pattern)
-        _, _, _, *within = pattern.root.split("/")
+        _, _, _, *within = pattern.root.split("/")  # of table://<number of parts>/<part>/…
         return cls(pattern, tuple(within), len(table))
 
     def place(self, relative: str) -> StorageLocation:

@@ -155,6 +155,7 @@ def storage_uses(
     places.append(StorageUse("root", root, root))
     bodies = (asset.body for asset in assets.values() if isinstance(asset.body, PythonBody))
     packages = (f"{body.search_path.rstrip('/')}/{body.module.partition('.')[0]}" for body in bodies)
+    # a folder that holds the project's own would hold its state and tables as well
     code = (each for each in dict.fromkeys([*folders, *packages]) if not f"{root}/".startswith(f"{each.rstrip('/')}/"))
     places += [StorageUse("code", path, posixpath.relpath(path, root)) for path in code]
     return [*places, *(_asset_use(asset, asset.storage) for asset in assets.values() if asset.storage is not None)]

@@ -91,6 +91,7 @@ def convert_query(rendered: RenderedText, inlets: Sequence[str], own: str, *, di
     written = _BLANK_LINES.sub("\n\n", rendered.text.strip().rstrip(";").rstrip())
     if not is_aliased and (dialect in _OWN_DIALECTS or _has_tokens_of(written, converted)):
         converted = written
+    # what looks like Jinja in the rendered SQL is text, and must not be rendered again
     converted = _JINJA.sub(lambda match: f"{{{{ '{match[0]}' }}}}", converted)
     converted = re.sub(rf"`?{RELATION}(\d+)`?", lambda match: f"{{{{ inlets.{inlets[int(match[1])]} }}}}", converted)
     return re.sub(rf"`?\b{OWN_RELATION}\b`?", f"{{{{ outlets.{own} }}}}", converted) + "\n"

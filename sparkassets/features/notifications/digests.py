@@ -174,7 +174,10 @@ def _find_notices(asset: AssetSpec, state: State, entries: Sequence[NumberedEntr
 
 
 def _failure_notices(asset: AssetSpec, known: AssetState, failures: Sequence[FailureEntry]) -> Iterator[AssetNotice]:
-    """What is wrong with an asset, how often it failed of it, and which failures are over."""
+    """Yields what is wrong with an asset, with how often it failed of it, and which failures are over.
+
+    Failures are counted by their text without numbers, as ports, times and counts differ each time.
+    """
     counts = Counter(text_without_numbers(each.error) for each in failures)
     hints = {each.run: each.hint for each in failures}
     for trouble in find_troubles(known):

@@ -120,7 +120,7 @@ MOST_ORIGINS = 2_000
 def cells_document(
     partitioning: Partitioning, pieces: Iterable[StatusPiece], origins: Iterable[PartitionOrigin], *, most: int
 ) -> dict[str, Any]:
-    """The grid of an asset's partitions (*slices*): at most about ``most`` of the newest, each as a code.
+    """The grid of an asset's partitions: at most about ``most`` of the newest, each as a code.
 
     ``codes`` has ``[status, cause, origin]``, the last two as positions in ``causes`` and ``origins``, or -1.
     ``groups`` has tuples of segments with equal rows; its ``cells`` are pairs (number of consecutive ``times``, code),
@@ -155,7 +155,7 @@ def cells_document(
 
 
 def _find_first_shown(partitioning: Partitioning, pieces: Sequence[StatusPiece], most: int) -> tuple[int | None, int]:
-    """The instant from which slices are shown, None for all, and the number of times before it."""
+    """The instant from which partitions are shown, None for all, and the number of times before it."""
     time = partitioning.time
     if time is None:
         return None, 0
