@@ -108,7 +108,8 @@ class RunOrder:
     def with_new_segments(self, keys: Mapping[str, Collection[str]]) -> RunOrder:
         """The same run with partitions of the unknown segments among ``keys``, by column.
 
-        The run of a single instance leaves them to others (``left_segments``).
+        Segments that a person removed stay out. A run of ``every_instance`` keeps its partitions, and leaves unknown
+        segments to runs of their own (``left_segments``).
         """
         if not keys or not self.can_discover_segments:
             return self
@@ -122,7 +123,7 @@ class RunOrder:
         )
 
     def _leaving_segments(self, keys: Mapping[str, Collection[str]]) -> RunOrder:
-        """The same run, which leaves the unknown segments among ``keys`` to others."""
+        """The same run with the unknown segments among ``keys`` added to ``left_segments``: other runs compute them."""
         known = self.segments_in_rows
         left = {column: tuple(sorted({*keys.get(column, ())} - {*known[column]})) for column in known}
         if not any(left.values()):
@@ -133,9 +134,9 @@ class RunOrder:
 
     @property
     def segments_in_rows(self) -> Mapping[str, tuple[str, ...]]:
-        """The known segments that rows may have besides the run's own, by column, where no inlet lists them.
+        """Column to the known segments that rows may have besides the run's own, where no inlet lists the segments.
 
-        Without a dimension of which no segment was known when the run was claimed.
+        A dimension is left out if none of its segments was known when the run was claimed.
         """
         return {
             each.column: (*each.keys, *self.left_segments.get(each.column, ()))
@@ -231,9 +232,10 @@ class CommitStamp(MeasuredRun):
         return replace(self, measures={**self.measures, "unchanged": encode_partitions(parts), "same_rows": rows})
 
     def with_judgement(self, judgement: RunJudgement, order: RunOrder) -> CommitStamp:
-        """The same with the judgement of the run; if it withholds something, watermarks do not move.
+        """The same with the judgement of the run.
 
-        A run that publishes nothing announces nothing, either.
+        If it withholds something, watermarks do not move, as the withheld rows must be read again. A run that publishes
+        nothing announces no events, and makes no segments known.
         """
         measures = {**self.measures, **judgement_to(judgement)}
         dropped = {"watermarks"} if judgement.withheld else set[str]()

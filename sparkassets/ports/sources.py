@@ -124,7 +124,7 @@ class RecordedTable:
         mark: Identifies that version's commit.
         app_id: The application id of the asset's commits; ids of other assets differ after the last ``/``.
         coverage: The computed partitions.
-        settled_runs: Runs that never will be recorded, because a person has settled them.
+        settled_runs: Runs that never will be recorded: a person was asked what became of them.
         claimed_runs: Runs that are claimed but not recorded.
     """
 

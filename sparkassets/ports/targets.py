@@ -22,10 +22,11 @@ class RunComputation(Protocol):
 
     @property
     def measures(self) -> Mapping[str, Any]:
-        """``{"watermarks": {inlet: high as text}, "extra": {what the function told}, "events": [what it announced]}``.
+        """Facts of the run to record, each key only where set.
 
-        Besides ``"keys": {column: [segments that it added]}``, and ``"outlets": {name: {what was told of it}}``. Keys
-        only where set; an event is as `sparkassets.core.journal.announcements.encode_announcement` writes it.
+        ``watermarks``: inlet to its highest value, as text. ``extra``: facts that the function recorded.
+        ``outlets``: outlet to the facts recorded of it. ``events``: the events that it announced, as
+        `sparkassets.core.journal.announcements.encode_announcement` writes them. ``keys``: column to added segments.
         """
 
     def release(self) -> None:

@@ -124,6 +124,7 @@ class ActiveRuns:
                 self._start(active)
 
     def _start(self, active: ActiveRun) -> None:
+        """Starts the thread of a run; if the system has no more threads, the run ends as failed."""
         active.is_started = True
         active.started_at = self._clock.monotonic()
         name = active.claim.entry.run
@@ -153,12 +154,15 @@ class ActiveRuns:
     def await_ends(self, *, starts_more: bool) -> None:
         """Waits up to ``POLL_SECONDS`` for a run to end, then gathers in ``ended`` all that end about then.
 
+        Runs send their ends to the mailbox as calls, which are made here, on the driver's thread.
+
         Args:
             starts_more: Whether waiting runs start in place of those that ended.
         """
         with suppress(queue.Empty):
             self.mailbox.get(timeout=POLL_SECONDS)()
-            for _ in self.by_token:  # those that end together are recorded together, while the next ones run
+            # those that end together are recorded together, while the next ones run; an empty mailbox ends the loop
+            for _ in self.by_token:
                 if starts_more:
                     self.start_waiting()
                 more_run = self.started_count > len(self.ended)

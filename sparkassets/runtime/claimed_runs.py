@@ -63,7 +63,7 @@ class ClaimedRuns:
             make_context: What they are planned with, for a state.
         """
         if not self._active:
-            self._renewal.record_renewal()  # older claims are not renewed by new ones
+            self._renewal.record_renewal()  # else the time runs on: a new claim renews no older one
         self._claimer.claim_runs(queue_runs, make_context)
         self._active.start_waiting()
 

@@ -105,7 +105,9 @@ class ClaimedTargets:
     def _fence_once(self, target: Target, stamp: CommitStamp) -> bool:
         """Whether the target is seen to be fenced; if not, look again.
 
-        What a fence answers proves nothing, and its version is this claim's alone: a greater one is of a newer claim.
+        The answer of `Target.fence` proves nothing; only the version seen in the target does. A fence of older claims,
+        at 2·token, comes before any commit of this claim, so a greater version is a newer claim's. A fence of this
+        run, at 2·token + 1, holds whoever made the greater version.
         """
         newest = target.transaction_version()
         if newest is not None and newest >= stamp.version:
@@ -125,7 +127,9 @@ class ClaimedTargets:
         return min(target.transaction_version() or 0 for target in self.targets) > 2 * self._order.token + 1
 
     def find_commits(self, runs: Sequence[str]) -> tuple[DataCommit, ...] | None:
-        """Looks in every target for the commit of one of these runs; None where one has none.
+        """Looks in every target for the commit of one of these runs; None unless each target has one.
+
+        ``commits`` keeps what was found. At most one of the runs can be in a target.
 
         Raises:
             HistoryGoneError: A target's history cannot say.
@@ -136,7 +140,7 @@ class ClaimedTargets:
         return present if len(present) == len(self.targets) else None
 
     def remove_staged(self, runs: Sequence[str]) -> None:
-        """Removes what these runs staged in vain; what cannot be removed disturbs nobody."""
+        """Removes the files that these runs staged and did not commit; files that cannot be removed do no harm."""
         for target, commit in zip(self.targets, self.commits, strict=True):
             with suppress(Exception):
                 target.remove_staged(runs, upto=self._order.token, keep=commit)

@@ -68,8 +68,8 @@ class RunClaimer:
     def _claimable(self, due: Iterable[PlannedRun], context: PlanningContext) -> Iterator[PlannedRun]:
         """Yields the first due runs that may be claimed beside the active ones, up to the number that may be held.
 
-        In a pool that is as many as it has free places. Of a full one the plan holds only runs that wait for no place,
-        such as those that settle what a driver left behind.
+        A pool gives at most its free places. For a full pool, which ``places`` lacks, the plan holds only runs that
+        need no place, such as those that recover what a vanished driver left behind.
         """
         places = self._free_places(context)
         taken = [active.run for active in self._active.by_token.values()]
@@ -90,6 +90,10 @@ class RunClaimer:
         return {pool: count for pool, count in counted if count > 0}
 
     def _build_claim(self, run: PlannedRun, context: PlanningContext) -> ClaimEntry:
+        """The entry that claims a planned run: its request, completed with what is only known at the claim.
+
+        That is the files that it reads, the code and rules that judge it, and who asked for it.
+        """
         asset, leases = self._project.assets[run.asset], self._invocation.leases
         requested_by = self._invocation.requested_by
         request = replace(
@@ -109,7 +113,10 @@ class RunClaimer:
         )
 
     def _activate(self, run: PlannedRun, entry: ClaimEntry, engine: Engine, targets: TargetFactory) -> None:
-        """Makes a run active that was just claimed; its execution settles the older claims of its chain first."""
+        """Makes a run active that was just claimed.
+
+        Its execution first finds out what became of the older claims of its slot, whose drivers are gone.
+        """
         *older, claim = self._ledger.state.assets[entry.asset].chains[entry.run_slot]
         order = self._orders.build_order(run, claim)
         enlist = partial(self._enlistment.enlist, entry.asset, claim.token)

@@ -145,7 +145,7 @@ class Driver:
         self.ledger.open()
         self.ledger.commit(lambda state: changed_spec_entries(self.project, state))
         if self.project.is_in_catalogs:
-            self._engine.start()  # nobody else looks into them
+            self._engine.start()  # only the engine's session sees the tables of a catalog
         plan = Plan(to_unix(self._now()))
         try:
             for work in works:
@@ -174,7 +174,7 @@ class Driver:
         )
 
     def _record_person_waits(self, plan: Plan) -> None:
-        """Records of which assets people are to be notified, because they wait for a person or no longer do."""
+        """Records which assets have begun or ceased to wait for a person; sinks notify people of it."""
         is_known = any(known.person_wait for known in self.ledger.state.assets.values())
         has_rules = any(asset.notify for asset in self.project.assets.values())
         if self._stopping.is_set() or not (is_known or has_rules):
@@ -186,7 +186,7 @@ class Driver:
             self.ledger.commit(lambda state: [*person_wait_changes(self._context(None, state))])
 
     def _record_lateness(self) -> tuple[AssetLateness, ...]:
-        """What is late at the end; records of what people are to be notified for the first time."""
+        """Returns the assets that are late at the end; records which of them are newly late, or no longer."""
         has_deadlines = any(asset.deadlines is not None for asset in self.project.assets.values())
         if not has_deadlines and not any(known.late for known in self.ledger.state.assets.values()):
             return ()
@@ -197,7 +197,10 @@ class Driver:
         return find_all_lateness(self._context(None, self.ledger.state))
 
     def _run_until_idle(self, work: DriverWork) -> Plan:
-        """Runs what is due for the work until nothing is, and nothing new arrives; returns the last plan."""
+        """Runs what is due for the work until nothing is, and nothing new arrives; returns the last plan.
+
+        Sources are looked at again only after runs were claimed: while they ran, others may have written.
+        """
         self._observer.observe(work.select)
         self.ledger.commit(lambda state: work.begin(self._context(work, state)))
         progressed = False
@@ -226,7 +229,7 @@ class Driver:
 
         def decide(state: State) -> Sequence[Entry]:
             context = self._context(work, state)
-            work.plan(context)
+            work.plan(context)  # fills the context's decisions, which find_idle_ticks reads
             return [*find_idle_ticks(context)]
 
         self.ledger.commit(decide)
@@ -258,6 +261,7 @@ class Driver:
         seconds = self.leases.seconds_until_expiry(self.ledger.state, mine=self._active.tokens)
         if seconds is None:
             return False
+        # past the expiry, not on it; at most 5 s, as the other driver may end its claim or renew it before
         self._stopping.wait(min(seconds + 0.1, 5.0))
         self.ledger.refresh()
         return True

@@ -92,4 +92,5 @@ class ProcessEnlistment:
         sharers = (state.assets[name] for name in find_table_sharers(self._project, asset) if name in state.assets)
         newest = (chain[-1] for sharer in sharers for chain in sharer.chains.values())
         others = (claim for claim in newest if claim.status == "open" and claim.token not in ignored)
+        # the first process of a claim is its driver's; any other is an enlisted JVM
         return [claim.entry.run for claim in others if len(claim.entry.processes) > 1]

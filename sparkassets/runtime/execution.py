@@ -169,6 +169,10 @@ class RunExecution:
         return computations[0]
 
     def _attempt_until_committed(self) -> tuple[DataCommit, ...]:
+        """Attempts the run up to ``retries`` + 1 times; returns the commit in each outlet, or raises the last error.
+
+        The delay doubles from ``retry_delay`` up to an hour.
+        """
         from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
         asset = self._order.asset
@@ -183,6 +187,7 @@ class RunExecution:
         return attempts(self._attempt)
 
     def _may_retry(self, error: BaseException) -> bool:
+        """Whether another attempt may succeed: errors of this package say so, and any other `Exception` may pass."""
         kind = type(error)  # `isinstance` would ask the error for its class, and that may raise
         if (
             self._is_cancelled
@@ -191,7 +196,7 @@ class RunExecution:
         ):
             return False
         if division_budget(self._order, error):
-            return False  # its partitions are tried in parts
+            return False  # the data is at fault: runs of fewer partitions follow, to find the bad ones
         if issubclass(kind, SparkAssetsError) and isinstance(error, SparkAssetsError):
             return error.retryable
         return issubclass(kind, Exception)
@@ -231,9 +236,9 @@ class RunExecution:
         return self._threads.run_job(compute_and_write, name=f"{self._order.run}-{attempt}")
 
     def _write(self, computation: RunComputation, attempt: int, left_behind: threading.Event) -> None:
-        """One commit in every outlet that has none; nothing is begun in the next before it is in this one.
+        """Commits to each outlet that lacks the run's commit; begins the next only once the last is seen in its table.
 
-        What of a commit can fail for its rows is done for all outlets before the first.
+        With several outlets, or rules, everything that can fail because of the rows is done before the first commit.
         """
         order, token = self._computed_order, self._order.token
         stamp = make_stamp(order, 2 * token + 1, "data", token=token, computation=computation, attempt=attempt)
@@ -242,7 +247,7 @@ class RunExecution:
             stamp = self._prepare(computation, stamp)
         for index, target in enumerate(missing):
             if index and not missing[index - 1].find_commits([order.run]):
-                return
+                return  # `_attempt` looks as well, and raises for the missing commit
             with self._threads.write_lock:
                 if left_behind.is_set():
                     return  # nothing may begin to write any more
@@ -251,11 +256,12 @@ class RunExecution:
             try:
                 target.write(computation, stamp=stamp)
             except RunError as error:
+                # an error that proves that nothing was written leaves nothing to fence
                 self._has_begun_to_write = had_begun or not error.wrote_nothing
                 raise
 
     def _prepare(self, computation: RunComputation, stamp: CommitStamp) -> CommitStamp:
-        """Does what comes before the first commit; returns the stamp with what is withheld, if the run is judged.
+        """Stages and judges the rows of all outlets; returns the stamp, with what is withheld if the run has rules.
 
         A partition that one outlet withholds is withheld in all. A commit that the run has in an outlet already
         carries the decision for all of them.
@@ -301,6 +307,7 @@ class RunExecution:
             return self._describe_failure(error, fenced=False)
         if committed is not None:
             return CommittedRun(committed, self._attempts)
+        # a commit in some outlet keeps the claim open: the next claim completes the others
         failed = self._describe_failure(error, fenced=self._targets.first_commit is None)
         return (self._skip_outcome(error) or failed) if failed.fenced else self._recovery.explain_incomplete(failed)
 
@@ -337,7 +344,7 @@ class RunExecution:
         if self._has_begun_to_write or self._has_staged:
             with suppress(Exception):
                 if self._targets.is_fenced_by_newer():
-                    self._targets.find_commits([self._computed_order.run])
+                    self._targets.find_commits([self._computed_order.run])  # the files of a found commit are kept
                     self._targets.remove_staged([self._computed_order.run])
         return SupersededRun()
 

@@ -48,7 +48,7 @@ def with_iteration(
     """The success entry with the iteration that the commit made or restored; unchanged if the asset publishes none."""
     if not asset.publishes or not entry.published_partitions:
         return entry
-    if asset.outlets:
+    if asset.outlets:  # its outlets' entries name the iterations
         extra = {**entry.extra, "rollback": True} if request.restores else entry.extra
         return replace(entry, restores=request.restores, extra=extra)
     return replace(entry, **_iteration_fields(entry, asset, state, request, committed))
@@ -102,8 +102,8 @@ def _remove_iterations(
 
     Args:
         targets: The tables of the asset.
-        retained: For each of them what `_retained_iterations` says.
-        unsettled: Fence tokens of the asset's unsettled claims.
+        retained: For each of them (names of the iterations to keep, fence tokens whose other folders may go).
+        unsettled: Fence tokens of claims without a record: their runs may still be writing.
     """
     for target, (names, tokens) in zip(targets, retained, strict=True):
         with suppress(Exception):

@@ -188,7 +188,7 @@ class JournalLedger:
         cutoff = self._retention.cutoff(self._clock.now())
         oldest, (base_rows, seq) = self._store.oldest_seq(), self._store.read_base()
         if seq + 1 < oldest:
-            return 0  # the base is gone, as `state verify` reports: without it nothing more can be folded into it
+            return 0  # the base table is gone, as `state verify` reports: there is nothing to fold more entries into
         base = replace(decode(base_rows, journal_id=self.state.journal_id), seq=seq)
         for part in read_entries(self._store, after=seq, up_to=last_expendable_seq(self.state)):
             outdated = find_outdated(part, cutoff)

@@ -176,7 +176,7 @@ def _observed_entry(asset: AssetSpec, observation: Observation) -> ObservedEntry
 def find_unmounted(
     project: ProjectSpec, state: State, observer: TargetObserver, assets: Iterable[AssetSpec]
 ) -> dict[str, str]:
-    """Asset to the problem, for ``assets`` that would write to a missing folder in which the journal records tables.
+    """Asset to the problem, for ``assets`` whose folder is missing although the journal records tables in it.
 
     An asset that was never written counts as well. Its first run would create the folder beside the unmounted volume,
     and then all other tables there would look as if somebody had removed them.
@@ -324,7 +324,10 @@ def _writable_assets(project: ProjectSpec, select: Collection[str] | None) -> se
 
 
 def recorded_table(asset: AssetSpec, state: State) -> RecordedTable | None:
-    """The asset's table as the journal records it; None if no run was recorded in one."""
+    """The asset's table as the journal records it; None if no run was recorded in one.
+
+    The claims of an outlet are those of its multi-asset.
+    """
     recorded, runs = state.assets[asset.name], state.assets.get(asset.written_by or asset.name)
     if (
         recorded.table_id is None
@@ -352,7 +355,10 @@ def recorded_table(asset: AssetSpec, state: State) -> RecordedTable | None:
 
 
 def _commit_chain(asset: AssetSpec, state: State) -> UnrecordedChain:
-    """What the journal has of the asset's commits and claims."""
+    """The application id of the asset's commits, its claimed runs, and whether a person has marked its partitions.
+
+    Runs and claims of an outlet are those of its multi-asset.
+    """
     runner = asset.written_by or asset.name
     runs = state.assets.get(runner)
     links = (link for chain in runs.chains.values() for link in chain) if runs is not None else ()

@@ -119,8 +119,10 @@ def with_unchanged(done: CommittedRun, order: RunOrder, targets: Sequence[Target
 def ask_person(order: RunOrder, older: Sequence[ClaimState], error: HistoryGoneError) -> FailedRun:
     """The failure of a run whose target has no history to search for older runs: it asks a person about them.
 
-    All older runs are fenced by then, so none can land after the person has looked.
+    All older runs are fenced by then, so none can land after the person has looked. If the table was restored to a
+    version before a run's commit, the question is about that run alone.
     """
+    # claims with a question only asked before: their own runs have computed nothing
     open_runs = tuple(link.entry.run for link in older if link.question is None)
     runs = (error.restored_commit.run,) if error.restored_commit is not None else open_runs
     watermarks = error.restored_commit.measures.get("watermarks", {}) if error.restored_commit is not None else {}
@@ -148,7 +150,7 @@ def ask_to_complete(
     hint = completion_hint(asset.name, asset.partitioning, question, appends=only_adds)
     error = RunError(f"{situation}: {_describe_cause(failed.error)}", hint=hint)
     error.__cause__ = failed.error
-    commit = next(outlet_order for outlet_order in commits if outlet_order is not None)
+    commit = next(each for each in commits if each is not None)
     return replace(failed, error=error, asked_runs=(run,), watermarks=commit.measures.get("watermarks", {}))
 
 

@@ -67,13 +67,17 @@ class ChainRecovery:
         if self._targets.first_commit is not None:
             return self._order_to_complete(self._targets.first_commit.run)
         self.is_settled = True
-        if not self._order.partitions:
+        if not self._order.partitions:  # the run was planned only to find out about the older ones
             lost = RunError(f"{', '.join(runs)} never ended and committed nothing")
             return FailedRun("lost", lost, fenced=True, attempts=0)
         return self._order
 
     def _order_to_complete(self, run: str) -> RunOrder:
-        """The order of an older run that is in some outlets, written under the token of this claim."""
+        """The order of an older run that is in some outlets only; what is missing is written under this claim's token.
+
+        Raises:
+            RunError: Files that it read have changed since, so the outlets would differ.
+        """
         self.completed_claim = next(claim for claim in self._older if claim.entry.run == run)
         order = replace(self._with_discovered(self._reorder(self.completed_claim)), token=self._order.token)
         if order.changed_file_inlets:

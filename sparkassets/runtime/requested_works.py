@@ -42,7 +42,7 @@ class SingleRunWork(DriverWork):
         return Plan(context.now) if self._is_tried else self._plan_run(context, context.asset(self.select[0]))
 
     def record_result(self, run: PlannedRun, result: RunResult) -> None:
-        """Ends the work after its run; one that only recorded an older one does not count."""
+        """Ends the work after its run; a run that only recorded an older run's commit (``adopted``) does not count."""
         self._is_tried = self._is_tried or (result.adopted is None and self._is_own(run))
 
     def _plan_run(self, context: PlanningContext, asset: AssetSpec) -> Plan:
@@ -109,6 +109,12 @@ class BackfillWork(DriverWork):
     Attributes:
         remaining: Partitions that no run of this backfill has taken yet. Everything stands for all partitions that are
             wanted or present, also those that older code computed.
+
+    Args:
+        partitions: The requested partitions.
+        interval: The data interval in Unix seconds, for an asset without partitions; None takes the asset's own.
+        force: Whether partitions are computed that are current already.
+        max_runs: The most runs of this invocation; None for no limit.
     """
 
     def __init__(
@@ -140,7 +146,8 @@ class BackfillWork(DriverWork):
         """With ``force``, the entry that records the requested partitions; none if such a backfill is open already.
 
         A forced backfill computes what is current, so the state alone cannot say what is left of it. The recorded entry
-        lets the next driver go on after this one is killed.
+        lets the next driver go on after this one is killed. An open request is recorded again only if its order or its
+        limit differs.
         """
         asset, is_limited = context.asset(self._asset.name), self._max_runs is not None
         if not asset.partitioning.is_partitioned:
@@ -202,6 +209,7 @@ class BackfillWork(DriverWork):
             newest_first=self._newest_first,
         )
         plan = self._limit_runs(context, _within_limits(context, asset, replace(plan, notes=self._notes)))
+        # runs of this asset go one at a time, and its unsettled claim comes first
         is_busy = not allows_parallel_runs(asset) and context.state_of(asset).chain
         if not plan.runs or not self._is_schedules_turn or is_busy:
             return plan

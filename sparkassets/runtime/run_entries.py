@@ -55,6 +55,7 @@ class RunEntryBuilder:
     def _build_failure(
         self, active: ActiveRun, failed: FailedRun, failure: FailureExplanation, seconds: float, *, is_replanned: bool
     ) -> FailureEntry:
+        """The entry of a failed run; ``is_replanned`` if a source changed and the next plan reads its new content."""
         claim = active.claim
         return FailureEntry(
             asset=active.run.asset,
@@ -89,7 +90,11 @@ class RunEntryBuilder:
         )
 
     def _build_success(self, active: ActiveRun, outcome: CommittedRun, state: State, seconds: float) -> SuccessEntry:
-        """The entry of the run that is in the target: the active one, or an older run of its chain."""
+        """The entry of the run that is in the target: the active one, or an older run that the active one found there.
+
+        ``token`` is the claim of that run, ``recorder`` the claim under which it is recorded. A multi-asset has no
+        table of its own: its outlets' entries hold table and version.
+        """
         asset = self._project.assets[active.run.asset]
         committed, chain = outcome.first_commit, state.assets[asset.name].chain
         claim = next((link for link in chain if link.entry.run == committed.run), active.claim)

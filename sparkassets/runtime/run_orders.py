@@ -39,7 +39,10 @@ class OrderBuilder:
             self._assets_by_uri.setdefault(asset.uri, []).append(asset.name)
 
     def build_order(self, run: PlannedRun, claim: ClaimState) -> RunOrder:
-        """The order for a claim: that of the planned run, or an older one of its chain that is to be settled."""
+        """The order for a claim: of the planned run itself, or of an older run in its slot that it completes.
+
+        Of the plan's events an order keeps those that its own claim names.
+        """
         state, request = self._ledger.state, claim.entry.request
         project = with_known_segments(self._project, state)
         asset, causes = project.assets[run.asset], frozenset(request.events)
@@ -84,7 +87,7 @@ class OrderBuilder:
         return replace(order, asset=outlet, **changed)
 
     def _triggering_events(self, refs: Sequence[EventRef]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """The events under every name of their dataset, the name of an asset first."""
+        """Name to events: each event under its asset, every asset with the same dataset, and the dataset's URI."""
         from sparkassets.core.journal.announcements import event_partitioning
 
         events: dict[str, list[Mapping[str, Any]]] = {}

@@ -59,7 +59,8 @@ def _committed_result(result: RunResult, outcome: CommittedRun, recorded: Succes
         status="withheld" if recorded.publishes_nothing else "success",
         attempts=outcome.attempts,
         rows=counts.get("rows"),
-        deleted=counts.get("deleted", 0) if "inserted" in counts else 0,  # not those that a replacement takes away
+        # only a merge counts inserted rows; a replacement removes rows that it writes again
+        deleted=counts.get("deleted", 0) if "inserted" in counts else 0,
         version=recorded.version,
         adopted=committed.run if committed.run != result.run else None,
         unchanged=recorded.unchanged,
