@@ -19,7 +19,7 @@ _RESTORE = "restore the file, or the whole state, from a backup"
 def find_table_damages(journal: NumberedTable, watermarks: SnapshotTable, base: SnapshotTable) -> Sequence[StateDamage]:
     """Missing or unreadable files, entries in no file or in two, and unusable tables.
 
-    Every file is read.
+    Every file is read. Gaps between entries are looked for only if no file is damaged: one that is makes a gap itself.
 
     Raises:
         StateError: The files cannot be reached.
@@ -62,7 +62,7 @@ def _broken_reason(table: NumberedTable, file: DataFile) -> str:
 
 
 def _gap_damages(journal: NumberedTable) -> Iterator[StateDamage]:
-    """Entries that are missing in the journal, or that it holds twice."""
+    """Entries that are missing in the journal, or that it holds twice: their numbers must ascend one by one."""
     expected = journal.oldest_seq
     for seq in sorted(journal.scan().column("seq").to_pylist()):
         if seq > expected:
@@ -94,6 +94,7 @@ def check_without_torn_files(
             for an entry that the journal has lost, or entries between them are missing.
     """
     with ExitStack() as copies:
+        # a table that is not torn has no copy, and stands for itself
         intact_copies = [copies.enter_context(table.copy_without_torn_files()) for table in (journal, snapshot, base)]
         if not any(intact_copies):
             return
@@ -105,7 +106,7 @@ def check_without_torn_files(
         seq = tables[1].number if _is_there(tables[1], snapshot) else 0
         if last < seq:
             raise refusals.behind_error(journal.uri, last, seq)
-        if seq + 1 < oldest:
+        if seq + 1 < oldest:  # entries after the snapshot have expired: the base must reach up to the oldest entry
             seq = tables[2].number if _is_there(tables[2], base) else 0
         if seq + 1 < oldest:
             raise refusals.damaged_error(journal.uri, f"entry {seq + 1} is missing")

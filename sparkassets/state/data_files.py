@@ -49,7 +49,7 @@ class DataFile:
     def list_live(cls, table: DeltaTable) -> list[DataFile]:
         """The live files of an open table, ascending by ``seq``; those without statistics first."""
         actions = table.get_add_actions(flatten=True)
-        names = actions.column_names
+        names = actions.column_names  # a statistic that no file has is no column
 
         def column(name: str) -> Iterable[Any]:
             return actions.column(name).to_pylist() if name in names else [None] * actions.num_rows

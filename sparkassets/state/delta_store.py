@@ -119,7 +119,13 @@ class DeltaStore:
         return cached.folded
 
     def _read_consistent_image(self, project: str) -> JournalImage:
-        """The journal's image; see `read_image`."""
+        """The journal's image; see `read_image`.
+
+        Entries up to the snapshot may have expired, and entries after it, too: then the base must reach further.
+
+        Raises:
+            StateError: The journal ends before the snapshot, or entries between it and the base are missing.
+        """
         journal = self._open_journal()
         refusals.check_project(self._location.uri, journal.properties, project=project)
         snapshot, snapshot_seq = self._watermarks.read_snapshot()
@@ -129,7 +135,7 @@ class DeltaStore:
                 raise refusals.behind_error(journal.uri, journal.last_seq, snapshot_seq)
             if snapshot_seq + 1 < journal.oldest_seq:
                 snapshot, snapshot_seq = self._base.read_snapshot()
-                journal.refresh()
+                journal.refresh()  # the journal last again, so that it is not behind the base
             if snapshot_seq + 1 < journal.oldest_seq:
                 raise refusals.damaged_error(journal.uri, f"entry {snapshot_seq + 1} is missing")
             return JournalImage(

@@ -22,13 +22,14 @@ def find_rows(journal: NumberedTable, query: HistoryQuery) -> Sequence[JournalRo
         filters.append(f"seq <= {query.up_to_seq}")
     for column, values in query.allowed_values.items():
         if not values:
-            return ()
+            return ()  # no value is allowed, so no row matches
         literals = [_literal(value) for value in values]
         filters.append(f"{column} = {literals[0]}" if len(literals) == 1 else f"{column} IN ({', '.join(literals)})")
     if query.last is None:
         return _scan(journal, filters)
     rows: list[JournalRow] = []
     below = None
+    # with other filters few rows of a part match, so the first part is not cut to the wanted number
     first_look = query.last if len(filters) == 1 else max(query.last, _FILTERED_LOOK_ROWS)
     for start in _part_starts(journal.live_files(), after_seq=query.after_seq, at_least=first_look):
         part = [*filters, f"seq >= {start}"] + ([f"seq < {below}"] if below is not None else [])

@@ -51,6 +51,8 @@ class StateLocation:
     def holds(self, name: str) -> bool:
         """Whether a local folder holds the Delta table ``name``; one without a complete log entry does not count.
 
+        If there is no journal, the folder must be empty or missing, as only then may a new state begin in it.
+
         Raises:
             StateError: The folder cannot be read, or is no state: it holds other files and no journal.
         """

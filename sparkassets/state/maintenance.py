@@ -37,6 +37,7 @@ TIDY_EVERY = 100
 """Versions between two clean-ups."""
 
 _RETENTION_MILLISECONDS = 3_600_000
+"""How much older than the newest commit an unreferenced file must be to be deleted."""
 _LOG_ENTRY = re.compile(r"(\d{20})\.(?:json|checkpoint.*\.parquet)")
 
 
@@ -159,7 +160,7 @@ def check_files(journal: NumberedTable) -> None:
     Raises:
         StateError: A file is missing.
     """
-    for attempt in range(2):  # a file that another driver replaced is missing at the first look only
+    for attempt in range(2):  # a file that another driver has replaced is only missing until the refresh
         try:
             existing = set(journal.files.list_names(""))
         except OSError as error:
@@ -189,6 +190,8 @@ def commit_replacement(
 ) -> bool:
     """Commits the written files in place of the inputs; False if one of these is no longer live.
 
+    Tries again while other drivers commit first without touching the inputs.
+
     Also False if ``began_at``, the Unix time at which writing began, is too long ago: the new files may be deleted as
     unreferenced.
     """
@@ -217,6 +220,7 @@ def _check_written(journal: NumberedTable, path: str, rows: pa.Table) -> None:
 
 
 FAN_IN = 16
+"""How many files of one level become one file of the next: n commits rewrite an entry log16(n) times."""
 _MOST_BYTES_TO_MERGE = 16 * 2**20
 """Files of this size are not merged: it would save little and need much memory."""
 
@@ -297,6 +301,7 @@ def _oldest_file(journal: NumberedTable, up_to: int) -> DataFile | None:
 
 
 def _rows_after(tables: Sequence[pa.Table], *, up_to: int) -> pa.Table | None:
+    """The rows of the only table with a ``seq`` above ``up_to``; None if none is left, so that no file is written."""
     import pyarrow.compute as pc
 
     remaining = tables[0].filter(pc.field("seq") > up_to)

@@ -70,7 +70,7 @@ class MemoryStore:
             return self._commit, self._rows_after(seq)
 
     def append(self, rows: Sequence[JournalRow], *, after: int) -> None:
-        """One commit by compare-and-set."""
+        """Appends in one commit, numbered ``after`` + 1, if no other has that number."""
         with self._lock:
             self._check()
             if self._commit != after:
@@ -119,14 +119,14 @@ class MemoryStore:
             return self._base, self._base_seq
 
     def expire(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
-        """Forgets older entries."""
+        """Replaces the entries up to ``seq`` by the base ``rows``; does nothing if the base reaches as far already."""
         with self._lock:
             self._check()
             check_base(rows, seq=seq, last_seq=self._last_seq)
             if seq > self._base_seq:
                 self._rows = self._rows[seq - self._base_seq :]
                 self._base, self._base_seq = tuple(rows), seq
-                if seq > self._snapshot_seq:
+                if seq > self._snapshot_seq:  # an older snapshot would leave a gap before the oldest kept entry
                     self._snapshot, self._snapshot_seq = tuple(rows), seq
 
     def find_damages(self) -> Sequence[StateDamage]:

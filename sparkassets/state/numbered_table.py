@@ -111,7 +111,7 @@ class NumberedTable:
         with self.lock:
             if self._table is not None and self._table.version() - self._loaded_version < RELOAD_EVERY:
                 try:
-                    # a look at two files; deltalake lists all, which in a store takes one request
+                    # two files say whether a local log has grown; in a store deltalake's listing is one request
                     if self._folder is None or not DeltaLog(self.uri).ends_at(self._table.version()):
                         self._table.update_incremental()
                 except (DeltaError, OSError):
@@ -325,7 +325,7 @@ class NumberedTable:
                 properties = {refusals.FORMAT_PROPERTY: str(FORMAT)}
                 self._loaded_table.alter.set_table_properties(
                     properties, raise_if_not_exists=False
-                )  # Delta does not know it
+                )  # Delta does not know our property
                 self.open()
 
     def list_unreferenced_files(self) -> list[str]:
@@ -442,7 +442,7 @@ class NumberedTable:
     def _check_entries(self, table: DeltaTable, number: int) -> None:
         """Refuses a log whose newest entries are empty files, which a power failure leaves and Delta reads past.
 
-        Each commit of the state moves version and number by one, so only versions that have no number need a look.
+        A numbered commit moves version and number by one, so only as many entries as lack a number need a look.
         """
         behind = table.version() - number
         for version in range(table.version(), max(-1, table.version() - min(behind, RELOAD_EVERY)), -1):

@@ -97,6 +97,7 @@ class SessionStore:
         with self._lock:
             moment = self._journal.current_moment()
             tail = self._read_tail(moment, snapshot_seq)
+            # entries after the snapshot have expired: the base has them; more may expire while it is read
             while tail and tail[0].seq > snapshot_seq + 1:
                 snapshot, snapshot_seq = self._read_snapshot_table(self._base)
                 moment = self._journal.current_moment()
@@ -193,9 +194,8 @@ class SessionStore:
     def expire(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
         """Writes the base, reads it back, then deletes the entries up to ``seq`` from the journal.
 
-        Killed in between, the journal holds entries that the base has folded, which does no harm. A deletion takes no
-        commit
-        number of the journal: if another driver commits meanwhile, it is tried again.
+        If killed in between, the journal still holds entries that the base has folded, which does no harm. A deletion
+        takes no commit number of the journal: if another driver commits meanwhile, it is tried again.
         """
         journal = self._open_journal()
         check_base(rows, seq=seq, last_seq=self._last_seq(journal.current_moment()))
@@ -313,7 +313,11 @@ class SessionStore:
         return self._last_read
 
     def _read_tail(self, moment: NumberedVersion, seq: int) -> Sequence[JournalRow]:
-        """The rows after ``seq`` that are kept, each exactly once."""
+        """The rows after ``seq`` that are kept, each exactly once.
+
+        Raises:
+            StateError: One is missing or duplicate. Entries that the base stands for may be missing: they have expired.
+        """
         rows = self._journal.read_rows(
             JournalRow, version=moment.version, select_rows=lambda frame: frame.filter(f"seq > {seq}")
         )

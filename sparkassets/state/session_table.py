@@ -46,7 +46,7 @@ def column_definitions(columns: Columns) -> str:
 def build_frame(
     session: SparkSession, columns: Columns, rows: Sequence[JournalRow] | Sequence[SnapshotRow]
 ) -> DataFrame:
-    """The rows as a frame, sent to the session as one text."""
+    """The rows as a frame with these columns, sent to the session as one JSON text that Spark parses strictly."""
     from pyspark.sql import functions as sql
 
     encoded = [{name: _encode_value(kind, getattr(row, name)) for name, kind in columns.items()} for row in rows]
@@ -73,6 +73,7 @@ def _quote(name: str) -> str:
 
 
 def _wire_kind(kind: Kind) -> Kind:
+    """The kind of a value in that JSON text: an instant is a number of microseconds."""
     return "long" if kind == "timestamp" else kind
 
 
@@ -223,8 +224,7 @@ class SessionTable:
         """The newest version, with the number of the newest commit that has a mark.
 
         Raises:
-            StateError: The table is gone or out of reach, or its history has writes and no mark, so the number is
-                unknown.
+            StateError: The table is gone or out of reach, or its history has writes and no mark with a number.
         """
         newest, oldest, has_writes = -1, -1, False
         for commit in self._newest_commits():
@@ -233,7 +233,7 @@ class SessionTable:
             if mark is not None:
                 return NumberedVersion(newest, mark.number)
             has_writes = has_writes or commit["operation"] == "WRITE"
-        if oldest or has_writes:
+        if oldest or has_writes:  # only a history that is whole, from version 0 on, proves that nothing was committed
             raise StateError(
                 f"the history of {self.display_name} lacks the number of its last commit",
                 hint="an older release wrote it: run the project once with this release and `state` as a path",
@@ -409,7 +409,7 @@ class SessionTable:
             version = commit["version"]
             if version <= after:
                 return False
-        if version == after + 1:
+        if version == after + 1:  # the history begins right after what the caller has seen: nothing is hidden
             return False
         raise StateError(
             f"the outcome of a commit to {self.display_name} is unknown: others committed, and the history begins "
@@ -437,7 +437,7 @@ class _SparkMessage(Exception):  # noqa: N818  it is never raised: what a refusa
 
 def _has_condition(error: BaseException, conditions: Sequence[str]) -> bool:
     """Whether the error or one of its causes names a Spark error condition that begins with one of ``conditions``."""
-    cause: BaseException | None = error
+    cause: BaseException | None = error  # pyspark keeps the message in _desc, and the cause from the JVM in _cause
     while cause is not None:
         text = str(getattr(cause, "_desc", None) or cause)
         if any(f"[{condition}" in text for condition in conditions):

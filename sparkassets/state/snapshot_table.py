@@ -51,7 +51,7 @@ class SnapshotTable:
         if not self.open():
             return (), 0
         with self.table.lock:
-            if was_open:
+            if was_open:  # a table that was opened just now is the newest version
                 self.table.refresh()
             seq = self.table.number
             rows = rows_from_table(SNAPSHOT_COLUMNS, self.table.scan(), SnapshotRow) if seq else []

@@ -101,6 +101,7 @@ def _array(kind: Kind, values: Sequence[Any]) -> Array:
             instants = Array([_microseconds(value) for value in values], DataType.int64())
             return instants.cast(DataType.timestamp("us", tz="UTC"))
         case "longs" | "strings":
+            # an Arrow list is all items in a row, and the offset at which each list begins
             offsets = Array(list(accumulate(map(len, values), initial=0)), DataType.int32())
             return list_array(offsets, _array("long" if kind == "longs" else "string", list(chain(*values))))
 
