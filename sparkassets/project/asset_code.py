@@ -23,7 +23,14 @@ from sparkassets.project.source_reader import SourceReader, shown_path
 def find_code(
     project: ProjectDraft, assets: AssetFiles, reader: SourceReader, declared: Mapping[str, DeclaredAsset]
 ) -> AssetCode:
-    """The code that assets need; files that do not exist are left out."""
+    """The code that assets need; files that do not exist are left out.
+
+    Args:
+        project: The project file.
+        assets: The assets of all files.
+        reader: Reads the files.
+        declared: The assets that modules declare with a function, by name; the others name a file or a module.
+    """
     sql, functions = _find_wanted(
         [each for each in assets.drafts.values() if each.name not in declared], project, reader
     )
@@ -46,7 +53,7 @@ def find_code(
 def _find_wanted(
     drafts: Iterable[AssetDraft], project: ProjectDraft, reader: SourceReader
 ) -> tuple[dict[str, SourceFile | None], list[tuple[str, str]]]:
-    """The SQL files of assets by path, and their functions: module and name."""
+    """(SQL files of assets by path, None for an unreadable one; functions of assets, each as module and name)."""
     sql: dict[str, SourceFile | None] = {}
     functions: list[tuple[str, str]] = []
     for draft in drafts:

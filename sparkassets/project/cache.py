@@ -136,7 +136,10 @@ class CompiledCache(Generic[T]):
 
 
 def _pickle_value(value: object, trace: CompileTrace, env: Mapping[str, str]) -> bytes | None:
-    """Fingerprint, trace and value as three pickles in a row; None if an installed timetable cannot be pickled."""
+    """Fingerprint, trace and value as three pickles in a row; None if an installed timetable cannot be pickled.
+
+    In this order a reader stops early: the value is read only if variables and files are as they were.
+    """
     stream = BytesIO()
     fingerprint = VariableFingerprint.from_variables(trace.variables, env)
     pickle.dump(fingerprint, stream, protocol=pickle.HIGHEST_PROTOCOL)

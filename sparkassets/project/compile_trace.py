@@ -82,7 +82,7 @@ class CompileTrace:
         self.packages = _digest("\n".join(_package_stamps()).encode(errors="surrogateescape"))
 
     def record_module(self, path: str) -> None:
-        """Remembers time and size of a module's file; empty if it is gone."""
+        """Remembers time and size of a module's file; empty if it is gone. Such a file is imported, not read here."""
         try:
             status = os.stat(path)  # noqa: PTH116
         except OSError:
@@ -153,7 +153,10 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _package_stamps() -> Iterator[str]:
-    """A line for each folder of package metadata and each archive on Python's path, with its time of change."""
+    """A line for each folder of package metadata and each archive on Python's path, with its time of change.
+
+    Installing, upgrading or removing a package changes one of them.
+    """
     for place in dict.fromkeys(sys.path):
         try:
             with os.scandir(place or ".") as entries:

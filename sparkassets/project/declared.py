@@ -113,7 +113,7 @@ def _run_import(request: str, env: Mapping[str, str]) -> str:
     except subprocess.TimeoutExpired:
         return f"it did not end within {_MOST_SECONDS} s"
     finally:
-        with suppress(OSError):
+        with suppress(OSError):  # of its session, also the processes that a module has started
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     return f"the process that imported it ended with exit code {process.returncode}"
@@ -131,7 +131,7 @@ class DeclaredAsset:
         document: Its document, with positions in the module's code.
         module: The module that declares it when imported.
         function: Facts of its function; None for SQL and sources.
-        code: Digests of the function's parts.
+        code: The parts of code that it starts from, each (module, name); `find_code` follows them and adds digests.
         is_reference: Whether it is a source only where nothing else declares the asset: ``Asset("x", uri="…")``.
     """
 
@@ -246,6 +246,7 @@ class _ReportedDeclaration:
     def asset(self, variables: Mapping[str, str]) -> DeclaredAsset:
         """The declared asset; ``variables`` are the environment variables that modules read, with their values."""
         call = self._find_expression()
+        # without the expression, every problem points at the reported line
         spot = self._nodes.spot(call) if call is not None else self._reported_line()
         name, keys = self._reported["name"], self._reported["keys"]
         function = self._find_function()
@@ -283,6 +284,7 @@ class _ReportedDeclaration:
             return f"{self._module.name}:unknown", spot
         module, node = function
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            # a name in another file has no position in this document
             at = self._nodes.name_of(node) if module.of is self._module else spot
             return f"{self._module.name}:{node.name}", at
         return None
@@ -295,7 +297,10 @@ class _ReportedDeclaration:
             yield self._module.name, WHOLE
 
     def _find_expression(self) -> ast.expr | None:
-        """The decorator, call or name at the reported position in the declaring module; None if there is none."""
+        """The decorator, call or name at the reported position in the declaring module; None if there is none.
+
+        ``positions`` is (first line, last line, first column, end column), as in `DeclarationPlace`.
+        """
         module = self._modules.find_module(self._module.name)
         first, last, column, end = self._reported["positions"] or (None, None, None, None)
         for node in ast.walk(module.tree) if module is not None else ():
@@ -320,6 +325,7 @@ class _ReportedDeclaration:
         name = reported["name"].rpartition(".")[2]
         for node in ast.walk(module.tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+                # Python counts a function's first line from its first decorator on
                 first = node.decorator_list[0] if node.decorator_list else node
                 if first.lineno == reported["line"]:
                     return module, node

@@ -30,7 +30,10 @@ class FunctionParts:
         self._modules: dict[str, ModuleNames | None] = {}
 
     def digest_parts(self, module: str, function: str) -> dict[str, str]:
-        """``module:name`` to digest, for the function and everything that it reaches by names."""
+        """``module:name`` to digest, for the function and all code of the project that it reaches by names.
+
+        A change of any of them is a change of the asset's code; code that it does not reach makes nothing stale.
+        """
         parts: dict[str, str] = {}
         digested: set[Part] = set()
         remaining: list[Part] = [(module, function)]
@@ -41,7 +44,7 @@ class FunctionParts:
             digested.add(part)
             try:
                 part_digest, named_parts = self._digest_part(part)
-            except (RecursionError, ValueError):  # nested too deep, or a huge number
+            except (RecursionError, ValueError):  # nested too deep, or a huge number: the module's whole text counts
                 part_digest, named_parts = digest((self._source(part[0]) or ("",))[0]), []
             remaining += named_parts
             if part_digest:
@@ -60,6 +63,7 @@ class FunctionParts:
         imported = [
             each for each in self._find_imported(module, name_in_module) if self._find_module(each[0]) is not None
         ]
+        # of a name from outside the project only the import itself counts, not the code behind it
         outside = () if imported else module.imports.get(name_in_module, ())
         value = digest(*map(_tree_text, nodes), *outside) if nodes or outside else ""
         return value, [*imported, *self._find_named_parts(module, nodes)]
@@ -191,7 +195,7 @@ def _tree_text(node: ast.AST) -> str:
     """The syntax tree as text without docstrings and positions; the same text in every version of Python."""
     parts = []
     for name, value in ast.iter_fields(node):
-        if name in ("kind", "type_comment", "type_ignores", "ctx"):
+        if name in ("kind", "type_comment", "type_ignores", "ctx"):  # they do not change what the code does
             continue
         body = _strip_docstring(node, value) if name == "body" and isinstance(value, list) else value
         text = _field_text(body)

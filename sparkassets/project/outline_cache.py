@@ -28,6 +28,7 @@ class OutlineCache:
         self.memo = OutlineMemo(self._known)
 
     def _load(self) -> dict[str, QueryOutline]:
+        """The kept outlines by their key in `OutlineMemo`; empty if there is no file, or an unreadable one."""
         content = self._file.read_content()
         try:
             return msgspec.json.decode(content, type=dict[str, QueryOutline]) if content is not None else {}

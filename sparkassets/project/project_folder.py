@@ -69,6 +69,7 @@ def compile_folder(
     code = find_code(project, assets, reader, _declared_functions(declared, assets))
     unreadable = assets.unreadable | (declared.unreadable - assets.drafts.keys())
     unread = tuple(_find_unread(project, reader))
+    # without any asset, a module that no package allows is the likely reason, and more than a warning
     problems = (*assets.problems, *reader.problems, *declared.problems, *(() if assets.drafts else unread))
     assets = AssetFiles(assets.drafts, unreadable, problems)
     if cache is None:
@@ -145,6 +146,7 @@ def _load_declared(
 def _import(modules: Sequence[PythonFile], env: Mapping[str, str]) -> tuple[ImportResult, CompileTrace]:
     """The declarations of modules, with a trace of all their inputs."""
     result, trace = import_modules(modules, without_requested(env)), CompileTrace()
+    # the child process has read them: this one looks at them once more, so that the trace holds their digests
     trace.variables.update(result.variables)
     for read, paths in ((trace.read_file, result.files), (trace.list_names, result.folders)):
         for path in paths:
@@ -169,7 +171,7 @@ def _asset_paths(project: ProjectDraft, reader: SourceReader) -> Iterable[Path]:
             paths[path] = None
         elif (assets_key := project.at / "assets").exists:
             (assets_key / index).add_problem(f"the folder {entry!r} does not exist in the project's folder")
-    paths.pop(reader.root / PROJECT_FILE, None)
+    paths.pop(reader.root / PROJECT_FILE, None)  # where the project's own folder is one of the folders
     return paths
 
 

@@ -74,6 +74,7 @@ def make_site_finder() -> Callable[[str], StorageSite]:
 
     @cache
     def identity(folder: str) -> str | None:
+        """Device and inode of a folder; None if it does not exist."""
         try:
             status = os.stat(folder)  # noqa: PTH116  this and all else here at a fifth of pathlib's time
         except (OSError, ValueError):
@@ -88,13 +89,16 @@ def make_site_finder() -> Callable[[str], StorageSite]:
 
     @cache
     def folders_on_way(folder: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """(The names that lead to a real path, the identities of those folders on the way that exist)."""
+        """(The names that lead to a real path, the identities of those folders on the way that exist).
+
+        Folders that exist are compared by identity. Below them names are compared, without case if the disk ignores it.
+        """
         parent, name = os.path.split(folder)
         if not name:
             return (), ()
         names, folders = folders_on_way(parent)
         missing = len(names) - len(folders)
-        existing = None if missing else identity(folder)
+        existing = None if missing else identity(folder)  # below a missing folder nothing exists
         if existing is not None:
             return (*names, name), (*folders, existing)
         if ignores_case("/" + "/".join(names[: len(folders)])):
@@ -115,7 +119,10 @@ def make_site_finder() -> Callable[[str], StorageSite]:
 
 
 def _make_link_resolver() -> Callable[[str], str]:
-    """A function that follows the links in an absolute path; looks at each folder once."""
+    """A function that follows the links in an absolute path; looks at each folder once.
+
+    Many paths share their first folders, which `os.path.realpath` would look at again for each.
+    """
 
     @cache
     def resolve_links(path: str) -> str:
@@ -201,7 +208,7 @@ def load_cases(project: ProjectSpec, env: Mapping[str, str], *, cache: Path | No
     """
     compiled_cache = CompiledCache(cache, CompiledCases, of=(project.root, "tests")) if cache else None
     cached = compiled_cache.load(env) if compiled_cache else None
-    if cached is not None and cached[0].project == project.inputs:
+    if cached is not None and cached[0].project == project.inputs:  # tests are checked against the project's assets
         return cached[0].cases
     from sparkassets.project.project_folder import compile_cases  # as above
 

@@ -91,6 +91,7 @@ def _names_within(statement: ast.stmt) -> Iterator[str]:
     """Every name that a statement may bind or change."""
     for node in ast.walk(statement):
         match node:
+            # also a name that is only read: the object behind it may be changed in place
             case ast.Name(id=name) if not hasattr(builtins, name):
                 yield name
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
@@ -104,7 +105,7 @@ def find_imports(top: ast.AST, module: ModuleNames) -> Iterator[tuple[str, Part]
     for node in ast.walk(top):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                first = alias.name.partition(".")[0]
+                first = alias.name.partition(".")[0]  # `import a.b` binds a
                 yield (alias.asname, (alias.name, WHOLE)) if alias.asname else (first, (first, WHOLE))
         elif isinstance(node, ast.ImportFrom):
             owner = absolute_module_name(node, module)
@@ -112,7 +113,7 @@ def find_imports(top: ast.AST, module: ModuleNames) -> Iterator[tuple[str, Part]
 
 
 def absolute_module_name(node: ast.ImportFrom, module: ModuleNames) -> str:
-    """The dotted name of the module that is imported from."""
+    """The dotted name of the module that is imported from; a relative import counts from ``module``."""
     if not node.level:
         return node.module or ""
     steps = module.name.split(".")
@@ -194,7 +195,7 @@ def describe_function(
 
 
 def _find_context_uses(function: ast.FunctionDef | ast.AsyncFunctionDef, file: SourceFile) -> Iterator[ContextAccess]:
-    """Uses of ``context`` in a function, unless it rebinds that name."""
+    """Uses of ``context`` in a function; none if it rebinds that name, which then may mean anything."""
     nodes = [inner for statement in function.body for inner in ast.walk(statement)]
     if any(_binds_context(inner) for inner in nodes):
         return
@@ -316,7 +317,7 @@ class PythonModule:
 
     @cached_property
     def _aliases(self) -> frozenset[str]:
-        """Local names of the imported decorators, in whatever scope."""
+        """Local names of the imported decorators, in whatever scope; ``from sparkassets import *`` brings them all."""
         aliases = set[str]()
         for node in ast.walk(self.tree):
             if isinstance(node, ast.ImportFrom) and not node.level and _is_of_package(node.module or ""):
@@ -375,7 +376,7 @@ class PythonModules:
         modules = self._parse_all(each.name for each in self._mentioning())
         names = {each.of.name for each in modules if _answer(each, "declares_assets")}
         lending = {each.of.name for each in modules if _answer(each, "lends_decorator")}
-        while lending:
+        while lending:  # each turn goes one import further from the modules that hold a decorator
             others = self._parse_all(self.files.keys() - names)
             lending = {each.of.name for each in others if not lending.isdisjoint(each.imported_modules())}
             names |= lending

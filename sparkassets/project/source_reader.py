@@ -104,7 +104,10 @@ def _relative(path: str, folder: str) -> str:
 def yaml_files(
     folder: Path, names: list[str], reader: SourceReader, *, deep: bool, ends: tuple[str, ...] = _YAML
 ) -> Iterator[Path]:
-    """Files that end with one of ``ends``, with ``deep`` also in subfolders; skips links to an outer folder."""
+    """Files that end with one of ``ends``, with ``deep`` also in subfolders; skips hidden names and links outwards.
+
+    ``names`` are those of ``folder``, with ``/`` after names of folders. A link to an outer folder would have no end.
+    """
     for name in names:
         if name.startswith("."):
             continue
@@ -117,7 +120,10 @@ def yaml_files(
 
 
 def module_paths(folder: Path, reader: SourceReader) -> Iterator[Path]:
-    """The modules of a package and its subpackages, by name within a folder."""
+    """The modules of a package and its subpackages, by name within a folder.
+
+    Only names that Python can import count. A link to an outer folder is skipped, or the search would not end.
+    """
     for name in reader.list_names(folder) or []:
         if name.endswith("/"):
             below = folder / name

@@ -85,7 +85,7 @@ class NodeBuilder:
     def _pair(
         self, key: str, value: object, position: tuple[ast.expr | ast.keyword, ast.expr] | None, spot: CodeSpan
     ) -> tuple[Node, Node]:
-        """Nodes of a key and its value: at ``position``, where they are written, or else at ``spot``."""
+        """Nodes of a key and its value: at ``position``, (where the key is named, its value), or else at ``spot``."""
         if position is None:
             return self._scalar(key, None, spot), self._node(value, None, spot)
         named_at, expression = position
@@ -104,6 +104,7 @@ class NodeBuilder:
                 pairs = [self._entry(key, each, positions, spot) for key, each in value.items()]
                 return MappingNode(UNTAGGED, pairs, *self._marks(spot))
             case list():
+                # items get positions only if the expression has as many: it may be a call that makes others
                 items = _list_items(at)
                 item_nodes: Sequence[ast.expr | None] = items if len(items) == len(value) else [None] * len(value)
                 nodes = [self._node(each, part, spot) for each, part in zip(value, item_nodes, strict=True)]
@@ -119,6 +120,7 @@ class NodeBuilder:
         return self._scalar(key, None, span), self._node(value, expression, span)
 
     def _scalar(self, value: object, at: ast.expr | None, spot: CodeSpan) -> ScalarNode:
+        """The node of a single value at ``spot``; ``at`` is its literal in the code, if it has one."""
         if isinstance(value, str):
             return ScalarNode(UNTAGGED, value, *self._marks(spot), style=self._quote(at, spot))
         return ScalarNode(UNTAGGED, _scalar_text(value), *self._marks(spot))
@@ -163,6 +165,7 @@ def keywords_of(call: ast.expr | None) -> dict[str, ast.expr]:
 
 
 def _literal_pairs(node: ast.Dict) -> Iterator[tuple[str, ast.expr, ast.expr]]:
+    """(Text of the key, key, value) of each pair of a dictionary whose key is a literal text."""
     for key, value in zip(node.keys, node.values, strict=True):
         if isinstance(key, ast.Constant) and isinstance(key.value, str):
             yield key.value, key, value
@@ -172,7 +175,7 @@ def _arguments(call: ast.expr | None) -> Iterator[tuple[str, tuple[ast.expr | as
     """YAML key to (where it is named, its value), for the arguments of a declaration."""
     if not isinstance(call, ast.Call):
         return
-    for each in call.args[:1]:
+    for each in call.args[:1]:  # the only positional argument is the asset's name
         yield "asset", (each, each)
     for keyword in call.keywords:
         if keyword.arg is not None:
