@@ -129,6 +129,7 @@ class SpecProblem:
     cut: int = 0
 
     def __str__(self) -> str:
+        """The place and message, the line of the file with a mark below what is wrong, and the hint."""
         lines = [f"{self.location}: {self.message}"]
         if self.excerpt is not None and self.location.column:
             begin = "…" if self.cut else ""

@@ -74,6 +74,10 @@ def mutable(cls: type[T], /) -> type[T]:
 
 
 def _struct(cls: Any, **options: Any) -> Any:  # noqa: ANN401  of any fields
+    """A msgspec struct with the fields, methods and bases of ``cls``; ``options`` are those of `msgspec.Struct`.
+
+    Fields with ``compare=False`` are left out of ``__eq__`` and ``__hash__``, which msgspec itself cannot do.
+    """
     own, body = cls.__annotations__, dict(cls.__dict__)
     for name in _NOT_WRITTEN:
         body.pop(name, None)
@@ -114,6 +118,7 @@ def _as_written(cls: Any, body: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN4
 
 
 def _struct_field(given: Field[Any]) -> Any:  # noqa: ANN401  in msgspec's words
+    """The field of msgspec for one that is written as ``dataclasses.field(…)``."""
     if given.default_factory is not MISSING:
         return msgspec.field(default_factory=given.default_factory)
     if given.default is MISSING and given.init:

@@ -145,7 +145,7 @@ class OpenProject:
         from sparkassets.core.planner.planner import make_plan
 
         context = self._context.look(at=at)
-        make_plan(context)
+        make_plan(context)  # fills the context's decisions, which each status reads
         statuses = tuple(asset_status(context, asset) for asset in context.project.assets.values())
         return ProjectStatus(context.now, statuses)
 
@@ -201,9 +201,9 @@ class OpenProject:
         return replace(node, children=(*node.children, *map(ExplanationNode, sentences)))
 
     def _committers(self, tables: list[AssetSpec]) -> Iterator[str]:
-        """Sentences on who commits the asset's runs, the driver or Spark, and why; one a table if they differ.
+        """Sentences on who commits the asset's runs, the driver or Spark, and why; one for each table if they differ.
 
-        Sail commits to no table: where the driver cannot, runs fail.
+        Sail commits to no table, so runs fail where the driver cannot commit.
         """
         commits_fail = self._context.spec.engine == "sail"
         reasons = {

@@ -67,6 +67,7 @@ class InstalledFactories(Mapping[str, Factory]):
         return len(self._points)
 
     def _report_modules(self, package: str) -> None:
+        """Reports the file of each loaded module of the package, as an input of what is compiled with it."""
         for name, module in list(sys.modules.items()) if self._imported else ():
             file = getattr(module, "__file__", None)
             if self._imported and file and (name == package or name.startswith(f"{package}.")):
@@ -74,6 +75,7 @@ class InstalledFactories(Mapping[str, Factory]):
 
     @cached_property
     def _points(self) -> dict[str, list[EntryPoint]]:
+        """Name to its entry points in this group: several if more than one package registers the name."""
         if self._searched:
             self._searched()
         found: dict[str, list[EntryPoint]] = {}

@@ -25,7 +25,10 @@ def read_start_time(pid: int) -> float:
 
 
 def is_alive(process: Process) -> bool:
-    """Whether this very process runs, or may run: of one that hides its start only the number is known."""
+    """Whether this very process runs, or may run.
+
+    Where ``/proc`` does not show its start, any process with its number counts, also one of another user.
+    """
     pid, start = process
     fields = _stat(pid)
     if fields:
@@ -40,10 +43,10 @@ def is_alive(process: Process) -> bool:
 
 
 def host_of_processes(name: str) -> str:
-    """What tells apart the places where the number of a process means the same; empty where that cannot be known.
+    """A name of the place within which a process number means one process: ``name/boot id/PID namespace``.
 
-    Of the host called ``name`` this boot, and in it this namespace of process numbers: two containers may have one
-    name, and each its own process 7.
+    Empty if the system tells no boot or namespace. The host's ``name`` alone is not enough: two containers may share
+    it, and each has its own process 7.
     """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()

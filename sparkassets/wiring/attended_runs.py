@@ -35,7 +35,11 @@ def attended_run(
     interval: str | None,
     spark: SparkSession | None,
 ) -> Iterator[Context]:
-    """Records the block of a ``with`` as a run of an asset; behind `Project.run_of`."""
+    """Records the block of a ``with`` as a run of an asset; behind `Project.run_of`.
+
+    The driver works in a thread of its own. Once it has claimed the run, the block begins here, and the run's thread
+    waits for its end as it would for an engine. An error of the block fails the run and passes on to the caller.
+    """
     from sparkassets.runtime.progress import RunFailedError
 
     work, meeting = _make_work(context, asset, partition, interval), _RunMeeting()
@@ -75,7 +79,7 @@ def _make_work(context: ProjectContext, name: str, partition: str | Sequence[str
     if not asset.writes_itself:
         hint = "write 'write: self' if the asset's own code writes its table"
         raise InputError(f"asset {name!r} is computed and written by sparkassets, not by its own job", hint=hint)
-    if asset.partitioning.is_open:
+    if asset.partitioning.is_open:  # with the segments that the journal knows, as the partition may be one of these
         asset = context.look().asset(name)
     partitions = named_partitions(asset, [partition] if isinstance(partition, str) else partition)
     return AttendedWork(asset, partitions, parse_interval(asset, interval))

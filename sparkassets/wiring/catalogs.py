@@ -68,6 +68,7 @@ class EngineFactory:
         """
         with self._lock:
             if self._engine is None or not self._engine.workplace.is_started:
+                # an observer starts no session of its own, unless the state needs one anyway
                 if not self._spec.state_by_spark and not _has_session():
                     return None
                 self.open_engine(None)[0].start()
@@ -75,7 +76,7 @@ class EngineFactory:
 
     def find_observer(self, asset: AssetSpec) -> SourceObserver | None:
         """What looks at a source; None for assets that are not sources, or cannot be looked at."""
-        if not asset.is_named:
+        if not asset.is_named:  # at a path; a table with a name is in a catalog, which only Spark can ask
             texts = _LazyTextFileReader(self.workplace)
             return make_observer(asset, texts=texts, by_session=lambda plain: _ObserverByPath(plain, self.workplace))
         if asset.source is None:

@@ -168,7 +168,11 @@ def _missing_engine(spec: ProjectSpec) -> tuple[SpecProblem, ...]:
 
 
 def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[str, str] | None = None) -> Adapters:
-    """The adapters by which this machine reaches the project's state, sources and tables; opens nothing yet."""
+    """The adapters by which this machine reaches the project's state, sources and tables; opens nothing yet.
+
+    ``env`` holds the variables for secrets and credentials; None takes those of the process. Values that are read of
+    them are hidden in logs and failures.
+    """
     secrets = SecretValues(spec.secrets, VariableLookup(os.environ if env is None else env, spec.given))
     hidden = replace(spec, variables=ChainMap(secrets.read_values, dict(spec.variables)))
     settings = SettingsWithSecrets(spec.spark, secrets, spec.secrets) if spec.secrets else spec.spark

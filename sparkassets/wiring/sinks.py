@@ -56,6 +56,7 @@ def is_openlineage_configured() -> bool:
 
 
 def _make_openlineage(spec: ProjectSpec) -> Sink:
+    """The sink that sends OpenLineage events; the namespace of the environment goes before the project's."""
     from importlib.metadata import PackageNotFoundError, version
 
     from sparkassets.features.openlineage.facet_builder import FacetBuilder

@@ -53,12 +53,12 @@ def has_trace_exporter() -> bool:
     """Whether spans would go anywhere: the process has set up OpenTelemetry, or the environment names an exporter."""
     if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False
-    api = sys.modules.get("opentelemetry.trace")
+    api = sys.modules.get("opentelemetry.trace")  # a process that has set it up has imported it
     if api is not None and type(api.get_tracer_provider()).__name__ != "ProxyTracerProvider":
         return True
     names = "OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
     values = [os.environ.get(name, "") for name in names]
-    return any(values) and values[0].strip().lower() != "none"
+    return any(values) and values[0].strip().lower() != "none"  # OTEL_TRACES_EXPORTER=none turns spans off
 
 
 def metrics_to(spec: ProjectSpec, file: Path) -> InvocationWatcher:
