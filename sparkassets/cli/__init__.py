@@ -37,7 +37,7 @@ def main(args: Sequence[str] | None = None) -> int:
         atexit.register(gc.freeze)  # or Python would search everything for garbage once more, only to end
     from sparkassets.cli.app import run_command  # after the lines above, as it loads most modules
 
-    before = threading.enumerate()
+    before = threading.enumerate()  # threads of the caller, which the end does not wait for
     code = run_command(sys.argv[1:] if args is None else args)
     if args is None:
         if threading.active_count() > 1:

@@ -142,7 +142,7 @@ def _plain_warnings() -> Iterator[None]:
     def format_plainly(
         message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
     ) -> str:
-        is_own = category is RuntimeWarning and Path(filename).is_relative_to(_PACKAGE)
+        is_own = category is RuntimeWarning and Path(filename).is_relative_to(_PACKAGE)  # others keep Python's form
         return f"warning: {message}\n" if is_own else format_usually(message, category, filename, lineno, line)
 
     warnings.formatwarning = format_plainly
@@ -216,7 +216,7 @@ def script(shell: str, program: click.Command) -> str:
     kind = get_completion_class(shell)
     if kind is None:
         raise ValueError(f"no completion for the shell {shell!r}")
-    # the method of the base class: that of bash asks the bash of this machine for its version first
+    # the method of the base class: its subclass for bash first runs this machine's bash to learn its version
     return ShellComplete.source(kind(program, {}, PROGRAM, VARIABLE))
 
 

@@ -152,7 +152,7 @@ def _block(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _table_head(titles: Sequence[str], *, right_from: int) -> tuple[str, str]:
-    """The first two lines of a table, whose columns stand to the right from one on."""
+    """The first two lines of a table; columns from the number ``right_from`` on, counted from 0, align to the right."""
     rules = ("---:" if number >= right_from else "---" for number in range(len(titles)))
     return _table_row(titles), f"|{'|'.join(rules)}|"
 

@@ -84,7 +84,8 @@ class DeployRequest:
 def write_deployment(kind: Kind, request: DeployRequest) -> tuple[DeploymentSpec, WrittenFiles, list[str]]:
     """Writes the files of a deployment.
 
-    Returns it, what happened to each file, and a sentence for each profile that is left out or package that may change.
+    Returns (the deployment, what happened to each file, sentences for people: one for each profile that is left out,
+    and one for each package whose version may change).
 
     Raises:
         InputError: The project cannot run there, or files were changed by hand.
@@ -105,6 +106,7 @@ def write_deployment(kind: Kind, request: DeployRequest) -> tuple[DeploymentSpec
     if kind in _WHEEL_KINDS:
         wheel, open_requirements = _wheel(kind, project, environment, request)
         left_out += open_requirements
+    # variables that neither --set nor `secrets` gives must be in the environment there
     deployment = DeploymentSpec(
         project=project.name,
         folder=project.root,
@@ -138,10 +140,10 @@ def write_deployment(kind: Kind, request: DeployRequest) -> tuple[DeploymentSpec
 
 
 def _check(request: DeployRequest, project: ProjectSpec) -> tuple[str, ...]:
-    """The selected assets.
+    """The selected assets; checks the other options before any file is written.
 
     Raises:
-        InputError: A run there would refuse an option, or it would have no effect.
+        InputError: A path cannot stand in the generated files, or a run there would refuse an option.
     """
     for place in (str(request.out.absolute()), project.root):
         if escape_unwritable(place) != place:
@@ -150,7 +152,7 @@ def _check(request: DeployRequest, project: ProjectSpec) -> tuple[str, ...]:
             raise InputError(f"the path {place!r} contains a control character such as a line break")
     with name_select_option():
         selected = select_assets(project.assets, request.select, project=project.name, find_states=dict)
-    expand(request.cron)
+    expand(request.cron)  # these three raise for what is no cron expression, time zone or duration
     find_zone(request.timezone or project.timezone)
     if request.loop is not None:
         Duration.parse(request.loop)
@@ -179,6 +181,7 @@ def next_commands(kind: Kind, deployment: DeploymentSpec, out: Path) -> list[str
             ]
         case "cron":
             script, line = str((out / f"{deployment.name}.sh").absolute()), shlex.quote(str(out / "crontab"))
+            # the shell and grep see the script's path as the crontab has it: quoted, with % escaped for cron
             other_lines = (
                 f"crontab -l 2>/dev/null | grep -vF {shlex.quote(shlex.quote(script).replace('%', chr(92) + '%'))}"
             )
@@ -273,7 +276,7 @@ def _targets(
 
 
 def _refuse_unset(project: ProjectSpec, set_variables: Mapping[str, str]) -> None:
-    """Refuses a project that needs variables which a task's environment lacks."""
+    """Refuses a project that needs variables, or notifies receivers, which a task's environment lacks."""
     name = project.profile
     missing = sorted(project.variables.keys() - set_variables.keys() - project.secrets.keys())
     if missing:
@@ -288,7 +291,7 @@ def _refuse_unset(project: ProjectSpec, set_variables: Mapping[str, str]) -> Non
 
 
 def _refuse_inside(project: ProjectSpec) -> None:
-    """Refuses a state or tables in the project's folder, which becomes part of a wheel there."""
+    """Refuses a state or tables in the project's folder or beside it: there that folder is a part of a wheel."""
     parent = Path(project.root).parent
     places = {"the state": project.state, "the warehouse": project.warehouse}
     places |= {
@@ -349,6 +352,7 @@ MOST_BYTES = 100 * 1024 * 1024
 def collect_files(project: ProjectSpec, env: Mapping[str, str]) -> dict[str, bytes]:
     """Path to content of the files to take along; paths begin at the folder around the project's.
 
+    That folder counts, because packages may lie beside the project's folder.
     These are the files that the project is compiled from, and all files of the packages that functions come from.
 
     Raises:
@@ -377,7 +381,7 @@ def collect_files(project: ProjectSpec, env: Mapping[str, str]) -> dict[str, byt
 def _package_files(project: ProjectSpec, root: Path) -> Iterator[Path]:
     """All files of the allowed packages, data files included, without hidden and compiled ones."""
     for package in project.python:
-        for base in (root, root.parent):
+        for base in (root, root.parent):  # a package is searched in the project's folder and beside it
             place = base / package.replace(".", "/")
             if place.with_suffix(".py").is_file():
                 yield place.with_suffix(".py")

@@ -36,7 +36,10 @@ def print_differences(differences: Sequence[AssetDifference], project: ProjectSp
 
 
 def partition_rows(difference: AssetDifference, project: ProjectSpec) -> Iterator[list[str]]:
-    """A table row for each partition that differs, and a last one with the totals of all."""
+    """A table row for each partition that differs, and a last one with the totals of all partitions compared.
+
+    The totals are left out if the only partition that was compared differs: they would repeat its row.
+    """
     if difference.rows is None:
         return
     differing = [(partition, counts) for partition, counts in difference.rows.partitions if counts.has_differences]
@@ -67,6 +70,7 @@ def difference_document(difference: AssetDifference, project: ProjectSpec) -> di
 
 
 def _rows_document(rows: RowComparison, total: RowCounts, asset: AssetSpec | None) -> dict[str, Any]:
+    """Compared rows as JSON: keys, totals, each partition that differs, and sample rows."""
     return {
         "by": list(rows.keys) or None,
         "keys_not_unique": rows.has_duplicate_keys,
@@ -134,7 +138,7 @@ def _sample_lines(difference: AssetDifference) -> Iterator[str]:
 
 
 def _sample_text(sample: RowDifference) -> str:
-    """One row on one line; of a changed row only the values that differ, as ``before -> after``."""
+    """One row on one line; of a changed row the values that differ are ``before -> after``."""
     if sample.before is None or sample.after is None:
         return ", ".join(
             f"{name}={_value_text(value)}" for name, value in (sample.before or sample.after or {}).items()
@@ -143,6 +147,7 @@ def _sample_text(sample: RowDifference) -> str:
 
 
 def _change_text(name: str, before: Mapping[str, str | None], after: Mapping[str, str | None]) -> str:
+    """``name=value`` if the value is the same in both rows, else ``name=old -> new``."""
     old_value, new_value = before.get(name), after.get(name)
     return (
         f"{name}={_value_text(new_value)}"

@@ -21,7 +21,7 @@ MOST_CHARACTERS = 1_500
 
 
 def refuse_placeholders(args: Sequence[str]) -> None:
-    """Refuses placeholders that a job system should have replaced: a misspelt reference passes through as text.
+    """Refuses placeholders such as ``{{job.start}}`` that a job system should have replaced, but passes on if misspelt.
 
     Raises:
         InputError: An argument holds ``{{``, or a character that no argument can hold.
@@ -154,7 +154,10 @@ def _usage_hint(error: click.UsageError) -> str | None:
 
 
 def _asset_hint(context: click.Context, message: str) -> str | None:
-    """A hint to pass assets by an option, where a command takes no names as arguments."""
+    """A hint to pass assets by an option, where a command takes no names as arguments; None for other messages.
+
+    The extra arguments are read from click's message: its error does not hold them.
+    """
     extra = re.fullmatch(r"Got unexpected extra arguments? \((\S+)( .*)?\)", message)
     option = next((each for each in ("--select", "--asset") if any(each in p.opts for p in context.command.params)), "")
     if extra is None or not option:
@@ -164,7 +167,10 @@ def _asset_hint(context: click.Context, message: str) -> str | None:
 
 
 def _option_hint(error: click.NoSuchOption) -> str | None:
-    """A hint for an unknown option: the nearest one, else the known ones."""
+    """A hint for an unknown option: the nearest one, else the known ones.
+
+    Before the command there is no parent context: then the option may be right, and stands at the wrong place.
+    """
     from sparkassets.core.suggestions import find_nearest, list_known
 
     if error.ctx is None:

@@ -150,7 +150,7 @@ class SelectionParam(AssetNameParam):
     """``--select``: names with commas between them, each with an optional ``+`` before or after."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The last of the names, completed."""
+        """The whole value with its last name completed; what stands before that name is kept."""
         from click.shell_completion import CompletionItem
 
         head, comma, last = incomplete.rpartition(",")

@@ -64,7 +64,10 @@ class Terminal:
 
 
 def _terminal_size(stream: TextIO, env: Mapping[str, str], name: Literal["COLUMNS", "LINES"]) -> int:
-    """One side of the terminal, as the environment or else the terminal itself says."""
+    """Width or height of the terminal in characters, as the environment or else the terminal itself says.
+
+    Never less than ``_LEAST_SIZES``, whatever they say.
+    """
     configured = env.get(name, "")
     try:
         size = (
@@ -180,6 +183,7 @@ def fit_widths(natural: Sequence[int], width: int | None, *, free: Sequence[bool
         return widths
     excess = _table_width(widths) - width
     free_columns, all_columns = [index for index, wraps in enumerate(free) if wraps], list(range(len(widths)))
+    # first only columns whose text may wrap get narrower; if that is not enough, any column, and further
     for candidates, least in ((free_columns, LEAST), (all_columns, LEAST_WHEN_TOO_WIDE)):
         while excess > 0 and candidates:
             widest = max(candidates, key=widths.__getitem__)
@@ -210,6 +214,7 @@ def _print_row(
         parts = []
         for line, cell, column, width in zip(lines, row, columns, widths, strict=True):
             padded = line.rjust(width) if column.is_right_aligned else line.ljust(width)
+            # painted after padding: escape codes have a length, and no width
             parts.append(padded.replace(line, terminal.paint(line, cell.style), 1) if line else padded)
         terminal.print(" " * INDENT + (" " * GAP).join(parts))
 
@@ -239,7 +244,7 @@ def _break_words(words: Sequence[str], width: int) -> list[str]:
     lines = [""]
     for word in words:
         for number, piece in enumerate([word] if len(word) <= width else _split_word(word, width)):
-            joint = " " if lines[-1] and not number else ""
+            joint = " " if lines[-1] and not number else ""  # pieces of one word have no space between them
             if len(lines[-1]) + len(joint) + len(piece) <= width:
                 lines[-1] += joint + piece
             else:
@@ -259,8 +264,8 @@ def render_tree(node: ExplanationNode, terminal: Terminal, *, head: str = "", in
     Args:
         node: The root, with its children.
         terminal: Where it is to be printed.
-        head: The branch drawn before the node's first line.
-        indent: The branches drawn before all further lines.
+        head: The line art before the node's first line, such as ``├─``.
+        indent: The line art before all further lines, such as ``│``.
     """
     tee, end, bar = ("├─ ", "└─ ", "│  ") if terminal.unicode else ("|- ", "`- ", "|  ")
     outcome = _outcome_mark(node, terminal)

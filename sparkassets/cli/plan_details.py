@@ -35,6 +35,7 @@ def print_changes(changes: Sequence[CodeChange], project: ProjectSpec, terminal:
         )
         terminal.print(f"  {terminal.paint(change.asset, 'yellow')}{first.removeprefix(change.asset)}")
         terminal.print(*(f"  {line}" for line in rest))
+        # a change of category none alters no result, so its lines are of no interest
         for line in change.difference if change.category != "none" else ():
             terminal.print(f"    {terminal.paint(strip_controls(line), _STYLES.get(line[:1], 'dim'))}")
 
@@ -73,6 +74,7 @@ def totals_line(totals: CostTotals) -> str:
 
 
 def _figure(verb: str, known_text: str, totals: CostTotals, name: str) -> str:
+    """One total, such as ``reads 3 GB (unknown for 2 runs)``; ``name`` is its key in ``totals.unknown``."""
     count = totals.unknown.get(name, 0)
     if count == totals.runs > 0:
         return f"{verb} unknown" + (" rows" if name == "rows" else "")

@@ -201,6 +201,7 @@ def print_summary(
     _print_faults(summary, terminal)
     if summary.interrupted:
         return  # the reasons of the last plan are out of date
+    # an asset whose failure stands above also waits, for the same reason: once is enough
     reported = {*summary.faults, *((result.asset, f"failed: {result.error}") for result in summary.runs)}
     waiting = [item for item in summary.waiting if (item.asset, item.reason) not in reported]
     print_waiting(waiting, project, terminal, quiet=False)
@@ -255,14 +256,14 @@ def print_failure(name: str, error: str, terminal: Terminal, *, hint: str = "", 
 
 
 def print_skipped(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
-    """Prints why a run wrote nothing."""
+    """Prints why a run wrote nothing; the line begins with ``name``, which is the run's or the asset's."""
     run_name = f"{name} {partitions_text(run.asset, run.partitions, project)}".rstrip()
     terminal.print("")
     print_text(terminal, f"{run_name} skipped: {run.skipped}")
 
 
 def print_withheld(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
-    """Writes the rules that withheld partitions of a run, with samples of failing rows."""
+    """Prints the rules that withheld partitions of a run, with samples of failing rows; ``name`` begins the line."""
     failed = [verdict for verdict in run.verdicts if verdict.outcome == "withheld"]
     terminal.print("")
     print_text(terminal, f"{name} withheld: {withheld_by(failed)}", style="red")
@@ -270,7 +271,7 @@ def print_withheld(name: str, run: RunResult | RunRecord, project: ProjectSpec, 
 
 
 def print_other_findings(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
-    """Prints findings of validations that withheld nothing, such as warnings."""
+    """Prints findings of validations that withheld nothing, such as warnings; each line begins with ``name``."""
     spec = project.assets.get(run.asset)
     quarantine = quarantine_path(spec) if spec is not None and run.partitions - run.withheld else ""  # else no rows
     for outcome in describe_other_outcomes(run.verdicts, quarantine=quarantine):
@@ -306,7 +307,7 @@ def print_preview(previews: Sequence[SchedulePreview], now: datetime, terminal: 
     rows: list[Row] = []
     for preview in previews:
         for number, slot in enumerate(preview.slots):
-            name = TableCell(preview.asset, "" if number else "green")
+            name = TableCell(preview.asset, "" if number else "green")  # the first row of each asset stands out
             distance = relative_time(to_unix(slot.run_after) - to_unix(now))
             rows.append([name, *slot_cells(slot, preview.timezone), distance + _paused_suffix(preview)])
     if rows:

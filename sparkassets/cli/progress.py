@@ -127,7 +127,7 @@ class BarReporter:
         self._done = 0
 
     def planned(self, runs: int, waiting: int) -> None:
-        """A plan with something to run was made."""
+        """A plan with something to run was made; the total grows with each plan, as ended runs make others due."""
         del waiting
         total = self._done + len(self._running) + runs
         self._progress.start()
@@ -173,6 +173,7 @@ class BarReporter:
         self._progress.stop()
 
     def _count(self) -> None:
+        """Updates the bar of the invocation: how many of the planned runs have ended."""
         total = self._progress.tasks[0].total
         text = "" if total is None else f"{self._done}/{total:.0f}"
         self._progress.update(self._overall, completed=self._done, count=text, description="runs")
@@ -184,7 +185,7 @@ def run_label(run: PlannedRun | RunResult, project: ProjectSpec) -> str:
 
 
 def ended_line(result: RunResult, project: ProjectSpec, terminal: Terminal) -> str:
-    """How a run ended, in one line."""
+    """How a run ended, in one line: status, asset, partitions, rows, seconds, and why it failed or was skipped."""
     status = terminal.paint(result.status, STATUS_STYLES.get(result.status, ""))
     facts = [] if result.rows is None else [plural(result.rows, "row")]
     if result.deleted:

@@ -92,7 +92,10 @@ class ProgressEvents:
 
 @contextmanager
 def open_events(project: ProjectSpec, style: Style) -> Iterator[ProgressEvents]:
-    """Yields progress in this style, with log records on stderr while entered."""
+    """Yields progress in this style; unless that is ``progress``, log records go to stderr while entered.
+
+    Of the records of py4j, which carries calls to the JVM, only warnings are shown.
+    """
     stream, variables = sys.stderr, project.variables
     if style == "progress":
         yield ProgressEvents(project, _JsonLineWriter(stream, variables))
@@ -103,7 +106,7 @@ def open_events(project: ProjectSpec, style: Style) -> Iterator[ProgressEvents]:
     root = logging.getLogger()
     level = root.level
     root.addHandler(handler)
-    root.setLevel(min(level or logging.INFO, logging.INFO))
+    root.setLevel(min(level or logging.INFO, logging.INFO))  # INFO at least; 0 means that no level is set
     logging.captureWarnings(True)  # noqa: FBT003  its only argument
     try:
         yield ProgressEvents(project, _log_event)

@@ -149,6 +149,7 @@ Work = Callable[[Progress], Summary]
 """One invocation of the runtime, which reports its progress."""
 
 Idle = Callable[[Summary], str]
+"""Returns the text to print for a summary without runs."""
 
 
 def nothing_was_due(_: Summary) -> str:
@@ -192,7 +193,7 @@ def drive(
             stopper.signum = stopper.signum or SIGINT
             terminal.print("interrupted")
         except SparkAssetsError as error:
-            if stopper.signum is None:
+            if stopper.signum is None:  # after a signal an error is its consequence, such as a JVM that it ended
                 raise
             terminal.print(f"interrupted: {error}")
     if as_json:
@@ -319,7 +320,10 @@ class _SignalProgress:
 
 @contextmanager
 def stdout_for_one_document() -> Iterator[None]:
-    """Redirects stdout of this process, and of the JVM that it starts, to stderr while entered."""
+    """Redirects stdout of this process, and of the JVM that it starts, to stderr while entered.
+
+    With ``--json`` stdout holds the document alone; whatever functions and the JVM print must not be mixed into it.
+    """
     stdout = sys.stdout
     stdout.flush()
     saved = os.dup(STDOUT)

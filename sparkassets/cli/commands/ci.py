@@ -122,7 +122,8 @@ def _parse_kinds(text: str) -> tuple[str, ...]:
 def _git_branch(env: Mapping[str, str]) -> str:
     """The name of a branch after that of Git, which CI services put into the environment.
 
-    A name that no branch may have gets a digest at its end: ``a/b`` and ``a-b`` are two branches.
+    A name that no branch may have is changed to one, with a digest of it at the end: ``a/b`` becomes ``a-b-`` and six
+    hexadecimal digits, as ``a-b`` is another branch.
 
     Raises:
         InputError: There is no Git branch.
@@ -152,7 +153,10 @@ def _check(
     *,
     drop: bool,
 ) -> int:
-    """Runs all steps, and fills the report; returns the exit code of the runs."""
+    """Runs all steps, and fills the report step by step; returns the exit code of the runs.
+
+    ``kinds`` are those of ``--fail-on``; None takes the project's.
+    """
     from sparkassets.project import load_cases
     from sparkassets.testing.case_runner import run_cases
 

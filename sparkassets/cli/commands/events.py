@@ -155,7 +155,10 @@ def _print_added(added: Sequence[Event], known_events: Sequence[Event], project:
 
 
 def _warn_of_unread_datasets(added: Sequence[Event], project: ProjectSpec) -> None:
-    """Says which datasets were announced in vain, as far as this project goes."""
+    """Prints which of the datasets nothing in this project reads, and which inlets an event does not help.
+
+    An inlet that is mapped by the values of a column needs to see rows, and an event holds none.
+    """
     read_uris = {uri for asset in project.assets.values() for uri in build_fold_spec(asset, project).listens}
     terminal = Terminal.from_stream(sys.stderr)
     if names := list(dict.fromkeys(event["asset"] or event["uri"] for event in added if event["uri"] not in read_uris)):
@@ -226,6 +229,7 @@ def _print_events(terminal: Terminal, events: Sequence[Event], project: ProjectS
 
 
 def _row(event: Event, project: ProjectSpec) -> Row:
+    """An event as a row of the table, in the order of its columns."""
     extra = ", ".join(f"{key}={_value_text(value)}" for key, value in event["extra"].items())
     return [
         str(event["seq"]),
@@ -239,7 +243,10 @@ def _row(event: Event, project: ProjectSpec) -> Row:
 
 
 def _describe_partitions(event: Event, project: ProjectSpec) -> str:
-    """The event's partitions; with time and segments, ``*`` stands for all segments of a time."""
+    """The event's partitions; with time and segments, ``*`` stands for all segments of a time.
+
+    Labels that the asset's present partitioning cannot read are shown as they were recorded.
+    """
     partitioning, labels = event_partitioning(project, asset=event["asset"], uri=event["uri"]), event["partitions"]
     if not partitioning.is_product:
         return series(labels)

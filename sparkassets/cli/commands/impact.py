@@ -66,6 +66,7 @@ class _ImpactTree:
         return tuple(self._node(reach) for reach in self._impact.reaches if name in reach.through)
 
     def _node(self, reach: ReachedPartitions) -> ExplanationNode:
+        """The node of an asset that is reached: with a cross if it stays as it is, ``as above`` if shown already."""
         partitioning = self._project.assets[reach.asset].partitioning
         text = name_partitions(reach.asset, reach.partitions, partitioning)
         if reach.stays:

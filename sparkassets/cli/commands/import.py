@@ -70,6 +70,7 @@ def dbt(path: Path, folder: Path, dialect: str | None, variables: str, as_json: 
 
 
 def _print_notes(terminal: Terminal, imported: ImportedProject) -> None:
+    """Prints a table of what was not carried over, why, and what to write by hand; nothing if all was."""
     if not imported.notes:
         return
     terminal.print("not carried over, or not as it was:")

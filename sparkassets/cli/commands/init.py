@@ -87,7 +87,7 @@ def _write(files: Mapping[Path, Path]) -> None:
     try:
         for file, target in files.items():
             target.parent.mkdir(parents=True, exist_ok=True)
-            written.append(target)
+            written.append(target)  # before it is written: a half written file is removed, too
             target.write_bytes(file.read_bytes())
     except OSError:
         for target in written:

@@ -56,6 +56,7 @@ def command(folder: Path, asset: str, rollback: str | None, as_json: bool) -> in
 
 
 def _row(listed: ListedIteration, asset: AssetSpec, timezone: str) -> list[str | TableCell]:
+    """An iteration as a row of the table, in the order of ``_COLUMNS``."""
     iteration = listed.iteration
     partitions = (
         "" if iteration.partitions.is_everything else label_partitions(iteration.partitions, asset.partitioning)
@@ -72,6 +73,7 @@ def _format_extra(extra: Mapping[str, Any]) -> str:
 def _roll_back(project: Project, asset: str, run: str, *, as_json: bool) -> int:
     """Rolls back to the iteration of ``run`` and prints the result; the exit code is 0 if it is the newest now."""
     summary = project.assets.roll_back(asset, run, check=False)
+    # runs of the invocation that roll back to it, not those that first recover what another driver left behind
     ended = [(each.run, each.status, each.error) for each in summary.runs if each.request.restores == run]
     rollback, status, error = ended[-1] if ended else (None, "waiting", "")
     if as_json:

@@ -103,6 +103,7 @@ def _origin_node(origin: PartitionOrigin, project: ProjectSpec) -> ExplanationNo
     prefix = label_prefix(origin.partitions, project.assets[origin.asset].partitioning)
     if origin.kind in _NO_ORIGIN:
         return ExplanationNode(f"{prefix}{_NO_ORIGIN[origin.kind]}", holds=False)
+    # the run, or how the rows became known; for other kinds the note says it
     facts = [origin.run or {"source": "observed", "event": "announced"}.get(origin.kind, origin.note)]
     facts[0] += f" at {clock_text(origin.at, project)}"
     facts += [f"version {origin.version}"] if origin.version is not None else []
@@ -139,7 +140,7 @@ _UNSURE: Final = "columns unknown"
 
 
 def column_tree(lineage: ColumnLineage) -> ExplanationNode:
-    """Both ways of a column."""
+    """A column with what it is made of and what uses it."""
     return ExplanationNode(f"{lineage.asset}.{lineage.column}", None, tuple(_ways(lineage)))
 
 

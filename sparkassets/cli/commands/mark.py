@@ -87,6 +87,7 @@ def command(
 
 
 def _print_marks(asset: str, result: MarkResult, project: ProjectSpec) -> None:
+    """Prints what was marked, what was marked so already, and runs whose open question the mark answers."""
     terminal, word = Terminal.from_stream(sys.stdout), "skipped" if result.kind == "skip" else result.kind
     unchanged_text = f"was already {word}"
     if result.instance is None and result.kind == "skip" and not project.assets[asset].partitioning.is_partitioned:

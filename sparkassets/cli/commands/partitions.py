@@ -59,6 +59,7 @@ def print_grid(grid: PartitionGrid, terminal: Terminal, *, time: str, whole: boo
     if whole or terminal.height is None:
         rows = grid.rows
     else:
+        # a title takes about one more line for each LEAST characters
         rows = grid.rows[-(terminal.height - MARGIN - max(len(titles[i]) // LEAST for i in first)) :]
     _print_band(terminal, time, titles, rows, first)
     for band in others if whole else ():
@@ -76,7 +77,11 @@ def _print_band(
 
 
 def _bands(titles: Sequence[str], width: int | None, *, stub: int) -> Iterator[range]:
-    """The columns that fit beside each other, at least one; ``stub`` is the width of the first column."""
+    """Ranges of columns that fit beside each other, at least one column each.
+
+    Each band repeats the first column, of the labels, which is ``stub`` characters wide; None is an endless ``width``.
+    A column is as wide as its title or a status, but at most ``LEAST``, as its title may wrap.
+    """
     first, across = 0, INDENT + stub
     for number_of, title in enumerate(titles):
         wide = GAP + min(max(len(title), _STATUS), LEAST)

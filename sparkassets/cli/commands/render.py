@@ -69,6 +69,7 @@ def _lines(run: RenderedRun) -> Iterator[str]:
 
 
 def _statements(code: RenderedCode) -> Iterator[str]:
+    """The statements, each with its semicolon; before them, as comments, what a function is passed."""
     if code.function:
         yield f"-- {code.function} is called with"
         for name, passed in code.arguments:

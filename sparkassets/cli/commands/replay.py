@@ -70,6 +70,7 @@ def command(folder: Path, run: str, keep: str, samples: int, as_json: bool) -> i
 
 
 def _print_result(run: str, result: ReplayResult, project: ProjectSpec) -> None:
+    """Prints the rows that differ from the published ones, notes, and the verdict in one line."""
     terminal = Terminal.from_stream(sys.stdout)
     print_differences(result.differences, project, terminal)
     for note in result.notes:

@@ -92,7 +92,10 @@ def command(
 
 
 def _print_outcome(run: RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
-    """Prints why a run failed, was skipped or is withheld, and other findings of its validations."""
+    """Prints why a run failed, was skipped or is withheld, and other findings of its validations.
+
+    Each line begins with the run's name; a summary, which prints the same, begins them with the asset's.
+    """
     if run.status == "failed":
         print_failure(run.run, run.error, terminal, hint=run.hint, details=run.details)
     if run.skipped:
@@ -129,6 +132,10 @@ def _print_log(folder: Path, name: str | None, *, as_json: bool) -> int:
 
 
 def _row(run: RunRecord, project: ProjectSpec) -> Row:
+    """A run as a row of the table, in the order of ``COLUMNS``.
+
+    ``adopted`` is a run whose driver was gone after its commit: a later run found it and recorded it.
+    """
     status = ", ".join(filter(None, ["adopted" if run.adopted else run.status, outcome_text(run, project)]))
     return [
         clock_text(run.started, project, seconds=True),

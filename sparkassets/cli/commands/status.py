@@ -81,6 +81,7 @@ def _print_details(status: AssetStatus, project: ProjectSpec, terminal: Terminal
     print_failure(status.asset, status.error or "", terminal)
     for withheld in status.withheld_runs:
         _print_withheld_run(status, withheld, project, terminal)
+    # the runs of an outlet are those of its multi-asset, which lists their holders
     for holder in () if project.assets[status.asset].written_by else status.holders:
         terminal.print(f"{status.asset}: {strip_controls(_holder_text(holder, project))}")
     for watermark in status.watermarks:
@@ -114,6 +115,7 @@ def _holder_text(holder: ClaimHolder, project: ProjectSpec) -> str:
 
 
 def _row(status: AssetStatus, project: ProjectSpec, now: int) -> Row:
+    """The status of an asset as a row of the table, in the order of ``COLUMNS``; ``now`` in Unix seconds."""
     text, state = summarize_status(status)
     return [
         status.asset,

@@ -83,6 +83,7 @@ def _names_of(case: Case) -> tuple[str, str]:
 
 
 def _lines(result: CaseResult) -> list[str]:
+    """One line for a test that passed; below one that did not its place and why."""
     sign = "✓" if result.has_passed else "✗"
     about = f" ({result.about})" if result.about else ""
     head = f"{sign} {result.name}{about}  {result.seconds:.1f} s"
@@ -92,6 +93,7 @@ def _lines(result: CaseResult) -> list[str]:
 
 
 def _document(result: CaseResult) -> dict[str, object]:
+    """A result as JSON; ``asset`` is null for a test of steps, which looks at the whole project."""
     return {
         "test": result.name,
         "asset": result.about or None,
