@@ -23,7 +23,7 @@ _GRAINS: Final = {
 
 @dataclass(frozen=True)
 class PartitionByInterval:
-    """Slices of time.
+    """Partitions by time.
 
     >>> PartitionByInterval("@daily", column="day").plain()
     {'by': 'day', 'column': 'day'}
@@ -75,7 +75,7 @@ class PartitionAtRuntime:
         return {"segments": "runtime"} | ({"column": column} if column else {})
 
     def add_partition(self, key: object) -> None:
-        """Says that there is a segment, as ``context.add_partition(key)`` does, inside the function that a run calls.
+        """Adds a segment, as ``context.add_partition(key)`` does; for code inside the function that a run calls.
 
         Raises:
             RuntimeError: No run calls it.
@@ -86,7 +86,7 @@ class PartitionAtRuntime:
 
 @dataclass(frozen=True)
 class PartitionByProduct:
-    """Every combination of the slices of several dimensions."""
+    """Every combination of the partitions of several dimensions."""
 
     dimensions: Sequence[object]
 
@@ -179,7 +179,7 @@ def _key(key: object) -> str:
 
 
 def _duration(value: timedelta) -> str:
-    """Whole seconds, as elapsed time."""
+    """A duration as YAML has it, in whole seconds of elapsed time: ``604800s``."""
     of_calendar = not hasattr(value, "start") and any(getattr(value, unit, 0) for unit in ("years", "months"))
     if of_calendar:  # only pendulum's durations have these, and its intervals, whose length is exact
         raise ValueError(
@@ -271,7 +271,7 @@ class JoinedCondition(ConditionExpression):
         self.parts = parts
 
     def plain(self) -> dict[str, list[Any]]:
-        """A map of its parts; those of the same kind inside it are its own."""
+        """A map of its parts; ``a | b | c``, which Python joins in pairs, becomes one list of three."""
         parts: list[Any] = []
         for part in self.parts:
             if isinstance(part, JoinedCondition) and part.how == self.how:

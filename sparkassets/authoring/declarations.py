@@ -238,6 +238,7 @@ def outlets_of(given: object) -> dict[str, Any]:
 
 
 def _rename_keys(keys: Any) -> Any:  # noqa: ANN401  what is no map YAML's checks refuse
+    """The keys of one outlet under their names in YAML; ``name`` stays, as the outlet has its name already."""
     return (
         {OTHERWISE.get(key, key) if key != "name" else key: value for key, value in keys.items()}
         if isinstance(keys, dict)
@@ -285,7 +286,10 @@ class DeclaredKeys:
 
 
 def _make_declaration(given: DeclaredKeys, place: DeclarationPlace | None) -> Any:  # noqa: ANN401  a decorator, or an asset's name
-    """Declares an asset without a function at once, else returns the decorator that declares it."""
+    """Declares an asset without a function at once, else returns the decorator that declares it.
+
+    During discovery a decorator that never gets a function is reported: its declaration waits in ``_UNUSED`` till then.
+    """
     keys = given.values
     own = keys.pop("asset", None)
     if AT_ONCE & keys.keys():
@@ -381,10 +385,14 @@ def _record_declaration(declaration: AssetDeclaration) -> None:
 
 
 def _place(frame: FrameType | None) -> DeclarationPlace | None:
-    """The current position in the module that is being imported, or in the innermost of several."""
+    """The current position in the module that is being imported, or in the innermost of several; None outside imports.
+
+    The position inside the module is only looked up during discovery.
+    """
     while frame is not None and frame.f_code.co_name != "<module>":
         frame = frame.f_back
     if frame is None:
         return None
+    # co_positions has one position for each code unit, and f_lasti counts bytes: two a unit
     found = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), ()) if _SINKS else ()
     return DeclarationPlace(frame.f_globals.get("__name__", ""), frame.f_code.co_filename, tuple(found))

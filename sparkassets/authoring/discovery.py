@@ -55,6 +55,8 @@ class _SparkPlaceholder:
 
 
 class _PlaceholderFinder(MetaPathFinder, Loader):
+    """Finds and loads the packages of Spark, and all modules in them, as modules full of placeholders."""
+
     def find_spec(
         self,
         name: str,
@@ -100,12 +102,15 @@ def main() -> None:
     result = _import_all([tuple(each) for each in wanted["modules"]])
     part = Path(f"{wanted['result']}.part")
     part.write_text(json.dumps(result), encoding="utf-8")
-    part.rename(wanted["result"])
+    part.rename(wanted["result"])  # the parent process takes a result that exists for a whole one
     os._exit(0)  # does not wait for threads that a module started
 
 
 def _import_all(modules: list[tuple[str, str]]) -> dict[str, Any]:
-    """Declarations of the modules, failed imports, and the files, folders and variables that were read."""
+    """The fields of an `ImportResult`: declarations, failed imports, and the files, folders and variables read.
+
+    ``modules`` are dotted names, each with the folder to import it from.
+    """
     seen = _ImportObserver({folder for _, folder in modules})
     failures = []
     with collect_declarations() as found:
@@ -145,6 +150,7 @@ def _describe_declaration(each: AssetDeclaration) -> dict[str, Any]:
 
 def _failure(error: BaseException, module: str, seen: _ImportObserver) -> dict[str, Any]:
     """A failed import: the error, and the last line of the author's code in its traceback."""
+    # a syntax error has no frame of its own: it names its place itself
     place = (error.filename, error.lineno or 1) if isinstance(error, SyntaxError) and error.filename else None
     for step in traceback.extract_tb(error.__traceback__):
         if seen.is_own(step.filename):
@@ -161,6 +167,7 @@ def _failure(error: BaseException, module: str, seen: _ImportObserver) -> dict[s
 
 
 def _first_line(error: BaseException) -> str:
+    """The kind of an error and the first line of its text; the kind alone if it has none."""
     try:
         text = str(error)
     except BaseException:  # noqa: BLE001  the author's own `__str__`
@@ -200,6 +207,7 @@ class _ImportObserver:
 
         def record_variable(environment: Any, name: str) -> str:  # noqa: ANN401  a class that `os` does not name
             frame = sys._getframe(1)  # noqa: SLF001  there is no public way to know the caller
+            # os.getenv and environ.get come in between
             while frame.f_back is not None and frame.f_globals.get("__name__") in ("os", "_collections_abc"):
                 frame = frame.f_back
             if self.is_own(frame.f_code.co_filename):
@@ -226,6 +234,10 @@ class _ImportObserver:
                 yield path
 
     def _audit(self, event: str, args: tuple[Any, ...]) -> None:
+        """Python's audit hook: records files opened and folders listed, and refuses the start of a JVM.
+
+        What the import system itself lists is no input of a declaration.
+        """
         if event == "open":
             path, mode, *_ = args
             if isinstance(path, str) and isinstance(mode, str) and "r" in mode:

@@ -50,7 +50,10 @@ def imported_state(package: str, folder: str) -> int:
 
 
 def iterate_files(package: str, folder: Path) -> Iterator[Path]:
-    """The files of the package, and its folders, by which Python finds packages without ``__init__.py`` in a zip."""
+    """The files of the package, and its folders: in a zip, Python finds a package without ``__init__.py`` by these.
+
+    A package that is one module has one file.
+    """
     module = folder / f"{package}.py"
     if module.is_file() and not (folder / package).is_dir():
         yield module
@@ -69,7 +72,7 @@ def _compute_checksum(package: str, folder: str) -> int:
 
 
 def is_loaded(package: str, folder: str) -> bool:
-    """Whether the package that was imported is the one in ``folder``."""
+    """Whether the package that was imported is the one in ``folder``, not another project's of the same name."""
     loaded = sys.modules.get(package)
     if loaded is None:
         return False

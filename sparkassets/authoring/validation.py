@@ -134,7 +134,7 @@ def plain_rules(value: object) -> Any:  # noqa: ANN401  what is no list YAML's c
 
 
 def place_rules(keys: dict[str, Any]) -> None:
-    """Moves the rules among an asset's `validations` that name columns of an inlet to that inlet."""
+    """Moves the rules among an asset's `validations` that name columns of an inlet to that inlet; changes ``keys``."""
     rules = keys.get("validations")
     if not isinstance(rules, list):
         return
@@ -150,6 +150,7 @@ def place_rules(keys: dict[str, Any]) -> None:
 
 
 def _add_to_inlet(keys: dict[str, Any], name: str, rule: AssetValidation) -> None:
+    """Adds the rule to the inlet of that name, which becomes one if it is not; a list of inlets becomes a map."""
     inlets = keys.get("inlets")
     if not isinstance(inlets, dict):
         inlets = keys["inlets"] = {each: {} for each in inlets or ()}

@@ -93,6 +93,11 @@ def write_site(report: ReportDocuments, place: str) -> WrittenSite:
 
 
 def _before(folder: FileFolder, place: str) -> bytes | None:
+    """The page of the report that the folder holds; None if there is none yet.
+
+    Raises:
+        InputError: The folder holds files that are no report.
+    """
     page = folder.read_file(INDEX)
     others = {name for name in folder.list_names() if not name.startswith(f".{INDEX}.")} - {"static", "data"}
     if page is None and not others:  # nothing, or what is left of one that never came to its end
@@ -104,6 +109,11 @@ def _before(folder: FileFolder, place: str) -> bytes | None:
 
 
 def _write(folder: FileFolder, report: ReportDocuments, *, place: str, before: bytes | None) -> WrittenSite:
+    """Writes data and static files to new folders, then the page that names them; then removes older folders.
+
+    The folders are named by a digest of their content. Those that the page ``before`` names stay, as a reader may have
+    that page open.
+    """
     data = _data(report)
     name = _digest(data.values())
     static = page_files([(files(__package__) / "static" / FILE_SCRIPT).read_text(encoding="utf-8")])
@@ -146,7 +156,10 @@ def page_files(scripts: Sequence[str], *, style: str = "") -> dict[str, bytes]:
 
 
 def _data(report: ReportDocuments) -> dict[str, bytes]:
-    """The scripts that hold the documents, by name."""
+    """File name to script, for all documents: the index, the runs, and the assets in several files.
+
+    The index holds for each asset the number of its file.
+    """
     shards = [*_shards(report.assets.values())]
     places = {str(page["name"]): place for place, shard in enumerate(shards) for page in shard}
     scripts = {f"assets-{place}.js": _script(f"assets-{place}", shard) for place, shard in enumerate(shards)}

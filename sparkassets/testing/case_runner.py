@@ -71,7 +71,16 @@ def choose_engine(project: ProjectSpec) -> EngineName:
 
 
 def _run_case(case: Case, about: str, run: Callable[[], str]) -> CaseResult:
-    """The result of one test; ``run`` returns why it fails, empty if it passes. A lack of Spark is raised."""
+    """The result of one test.
+
+    Args:
+        case: The test.
+        about: The asset that it computes; empty for a test of steps.
+        run: Runs it, and returns why it fails; empty if it passes.
+
+    Raises:
+        SparkUnavailableError: It needs Spark, which cannot be started: no other test of rows could run either.
+    """
     begun = time.monotonic()
     try:
         difference = run()
@@ -118,7 +127,7 @@ class RowTests:
         try:
             self._write_before(case, order)
             frames, judgement = self._compute_tables(order)
-            if case.expected.error:
+            if case.expected.error:  # Spark computes lazily: an error of the rows comes when they are collected
                 for frame in frames.values():
                     frame.collect()
         except SparkAssetsError as error:
@@ -132,9 +141,10 @@ class RowTests:
         return "\n".join(filter(None, differences))
 
     def _compute_tables(self, order: RunOrder) -> tuple[dict[str, DataFrame], RunJudgement]:
-        """The rows that the run would publish in each table, and what its validations decided.
+        """(Table to the rows that the run would publish in it, what its validations decided).
 
-        A partition that is withheld from one table is withheld from all.
+        Rows that a validation takes out alone are not published. A partition that is withheld from one table is
+        withheld from all.
         """
         from sparkassets.spark.computation import computation_for
         from sparkassets.spark.self_writing import SelfWritingComputation
@@ -197,7 +207,7 @@ class RowTests:
             return table.read_rows(session, table.version)[0]
 
     def _order(self, case: RowCase, folder: Path) -> RunOrder:
-        """The run's order as a driver would make it, with tables in ``folder``."""
+        """The run's order as a driver would make it, with tables in ``folder``; no event or earlier run led to it."""
         project, asset = self._project, self._relocate_asset(self._project.assets[case.asset], folder)
         if case.params is not None:
             asset = replace(asset, params=case.params, segment_params=None)
@@ -245,7 +255,7 @@ class RowTests:
                 case ReadAfter(column, overlap):
                     low = order.pins[name].low
                     found = read_above(frame, inlet=inlet, column=column, overlap=overlap, low=low)
-                    frame, read.watermarks[name] = found
+                    frame, read.watermarks[name] = found  # (rows above the watermark, the new watermark)
                 case None:
                     frame = _select_partitions(frame, order.inlets[name], order.pins[name].parts)
             read.frames[name] = frame
@@ -256,7 +266,7 @@ class RowTests:
         for each in order.table_orders:
             given = case.given.get(each.asset.name)
             if given is None or each.asset.storage is None:
-                continue
+                continue  # the test begins without that table
             with self._engine.workplace.enter_session(each.asset) as session:
                 rows = frame_of(session, each.asset, given)
                 rows.write.format("delta").save(each.asset.storage.path)
@@ -268,7 +278,7 @@ class RowTests:
         asset = self._project.assets[name]
         if asset.publishes and not found.columns:
             return f"{name} writes files, which have no rows to compare"
-        columns = list(dict.fromkeys(column for row in rows for column in row))
+        columns = list(dict.fromkeys(column for row in rows for column in row))  # the test may name only some
         if difference := _compare_columns(columns, found.columns, only=case.expected.only):
             return f"{name} {difference}"
         from sparkassets.spark.failures import explain_errors
@@ -282,10 +292,10 @@ class RowTests:
 
 
 def _judge_landing(computation: SparkComputation, rules: RowRules) -> RunJudgement:
-    """What rules decide of the rows that would land, which a run judges: of an upsert the newest row of each key.
+    """What rules decide of the rows that would be written, which a run judges: of an upsert the newest row of each key.
 
     Raises:
-        RunError: A row cannot land.
+        RunError: A row cannot be written.
     """
     from sparkassets.spark.targets.judged_rows import judge_rows
     from sparkassets.spark.targets.staging_layout import flag_taken_rows
@@ -366,7 +376,7 @@ def _select_partitions(frame: DataFrame, asset: AssetSpec, parts: PartitionSet) 
 
 
 def _as_changes(frame: DataFrame) -> DataFrame:
-    """The rows with the columns of a change feed; those without them count as inserted by one commit."""
+    """The rows with the columns of a change feed; rows given without them count as inserted by one commit."""
     from pyspark.sql import functions as sql
 
     columns = {"_change_type": "'insert'", "_commit_version": "1L", "_commit_timestamp": "TIMESTAMP'2025-01-01'"}

@@ -87,6 +87,9 @@ def as_frame(
 ) -> DataFrame:
     """The rows as a data frame of these types, read from JSON, so that dates and times may be given as text.
 
+    The rows are read at once, and one by one if that fails, to name the row that does not fit. ``owner`` begins that
+    message; ``schema`` takes the place of ``types``.
+
     Raises:
         RunError: A value is not of its column's type; names the row.
     """
@@ -121,6 +124,8 @@ def _cast_texts(
 ) -> DataFrame:
     """The rows as a data frame of these types, each value cast from its text; what is nested is read from JSON.
 
+    For an engine whose ``from_json`` does not take ISO times or does not refuse values of another type, such as Sail.
+
     Raises:
         RunError: A value is not of its column's type; names the row.
     """
@@ -131,7 +136,7 @@ def _cast_texts(
     columns = [
         (
             sql.from_json(f"c{number}", field.dataType)
-            if field.dataType.simpleString().endswith(">")
+            if field.dataType.simpleString().endswith(">")  # array<…>, map<…> and struct<…>
             else sql.col(f"c{number}").cast(field.dataType)
         ).alias(field.name)
         for number, field in enumerate(schema.fields)
@@ -166,6 +171,8 @@ def _misfit(row: Mapping[str, Any], schema: StructType, *, owner: str) -> RunErr
 
 def _of_file(session: SparkSession, asset: AssetSpec, given: GivenRows) -> DataFrame:
     """The rows of a file as a data frame; its ending tells the format.
+
+    Columns have declared types where the file itself holds none; in a file with a header, others are text.
 
     Raises:
         InputError: There is no such file.

@@ -54,7 +54,7 @@ def describe_difference(expected: Sequence[Row], found: Sequence[Row], *, tolera
     missing = [row for row in expected if not _take_equal(row, left, tolerance)]
     if not missing and not left:
         return ""
-    columns = list((missing or left)[0])
+    columns = list((missing or left)[0])  # all rows have the same
     counted = f"{_rows(len(missing))} missing, {len(left):,} unexpected, {len(expected) - len(missing):,} as expected"
     lines = [*_sign_rows("-", missing), *_sign_rows("+", left)]
     return "\n".join(
@@ -89,6 +89,7 @@ def _equal(one: object, other: object, tolerance: float) -> bool:
     if isinstance(one, float | int | Decimal) and isinstance(other, float | int | Decimal):
         if isinstance(one, float) and isinstance(other, float) and math.isnan(one) and math.isnan(other):
             return True
+        # without a tolerance Decimals are compared exactly, not as floats
         if isinstance(one, bool) or isinstance(other, bool) or not tolerance:
             return one == other
         return abs(float(one) - float(other)) <= tolerance

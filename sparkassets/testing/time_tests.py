@@ -286,7 +286,10 @@ def run_times(project: ProjectSpec, case: TimeCase) -> str:
 
 
 def _step(rehearsal: ProjectRehearsal, project: ProjectSpec, step: CaseStep) -> Iterator[str]:
-    """Moves to one moment, runs the project, and yields the differences from the expected runs and reasons."""
+    """Moves to one moment, runs the project, and yields the differences from the expected runs and reasons.
+
+    An asset that should have run is named with the reasons for which it waits.
+    """
     rehearsal.move_to(step.at)
     rehearsal.failing.clear()
     rehearsal.failing.update(step.fails)
@@ -295,7 +298,7 @@ def _step(rehearsal: ProjectRehearsal, project: ProjectSpec, step: CaseStep) -> 
     summary = rehearsal.project.run(at=step.at, check=False)
     yield from (f"{name} cannot be observed: {error}" for name, error in summary.faults)
     unlike = [] if step.runs is None else list(_describe_differences(project, step, summary.runs))
-    asks = bool(step.waits) or any(name for name, _ in unlike)
+    asks = bool(step.waits) or any(name for name, _ in unlike)  # a plan is only made where its reasons are shown
     waiting = rehearsal.project.plan(at=step.at).waiting if asks else ()
     for name, sentence in unlike:
         reasons = _reasons(waiting, name)
@@ -335,7 +338,11 @@ def _describe_differences(project: ProjectSpec, step: CaseStep, runs: Sequence[R
 def _compare_runs(
     asset: AssetSpec, runs: Sequence[RunResult], expected: PartitionSet | int | None
 ) -> Iterator[tuple[str, str]]:
-    """Differences between an asset's runs of a moment and the expected ones."""
+    """(Asset, sentence) for each difference between an asset's runs of a moment and the expected ones.
+
+    ``expected`` is a number of runs, the partitions of all of them together, or None for any run. The asset is empty
+    if it ran: then there is no reason for waiting to show.
+    """
     name, partitions = asset.name, PartitionSet.union(run.partitions for run in runs)
     if not runs:
         yield name, f"{name} does not run; expected {_describe_expected(asset, expected)}"
