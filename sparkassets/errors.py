@@ -205,10 +205,10 @@ class NoTableError(SourceError):
 
 
 class SessionNeededError(SourceError):
-    """A table asks of its readers what a Spark session alone knows.
+    """A table can only be read in a Spark session.
 
     Attributes:
-        why: What it asks, as the end of a sentence.
+        why: The reason, as the end of a sentence.
     """
 
     topic = "a-session-is-needed"
@@ -236,8 +236,8 @@ class RunError(SparkAssetsError):
     """One run failed because of its code, its data or its target.
 
     Attributes:
-        is_data_error: Whether it may be that a run of fewer of the same partitions succeeds.
-        files: The files that it is about, as whoever read them names them; none where nobody knows.
+        is_data_error: Whether a run of fewer of the same partitions may succeed.
+        files: Paths of the files that it is about, as the reader of the files names them; empty if unknown.
         wrote_nothing: Whether a write that raises it has certainly committed nothing, and will not.
     """
 

@@ -56,7 +56,7 @@ def frozen(
         array_like: Where values of it are stored, each is a list of its fields instead of an object with their names.
         kw_only: Its own fields are keyword arguments, and follow those of classes that inherit from it.
         has_dict: Each value has a ``__dict__``, which cached properties need.
-        tag: What tells values of it from others of a union where they are stored: their ``kind``.
+        tag: The ``kind`` that is stored with each value, to tell it from values of other classes in a union.
         stored_names: The names that fields have where values are stored, for fields that are called otherwise here.
     """
     options: dict[str, Any] = {"array_like": array_like, "kw_only": kw_only, "dict": has_dict, "rename": stored_names}
@@ -106,7 +106,7 @@ _NOT_WRITTEN = ("__dict__", "__weakref__", "__slots__", "__match_args__")
 
 
 class _AbstractStructMeta(msgspec.StructMeta, ABCMeta):
-    """Of structs with abstract methods."""
+    """The metaclass of structs with abstract methods."""
 
 
 def _as_written(cls: Any, body: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401  a struct
@@ -127,10 +127,10 @@ def _struct_field(given: Field[Any]) -> Any:  # noqa: ANN401  in msgspec's words
 
 
 class _LazyFields:
-    """Stands for the fields of a struct in the words of `dataclasses` until somebody asks for them.
+    """Stands for ``__dataclass_fields__`` of a struct until they are first asked for, since making them is slow.
 
     Attributes:
-        given: Of the fields of the class itself the default, or a `FieldName`; nothing of those that have none.
+        given: Field of the class itself to its default, or to its ``field(…)``; fields without either are left out.
     """
 
     __slots__ = ("given",)
@@ -155,7 +155,7 @@ class _LazyFields:
 
 
 def _format_repr(self: Any) -> str:  # noqa: ANN401  any struct
-    """What ``repr`` tells where some fields are not for it."""
+    """The ``repr`` of a struct some of whose fields have ``repr=False``."""
     shown = ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
     return f"{type(self).__name__}({shown})"
 

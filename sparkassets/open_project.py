@@ -72,9 +72,8 @@ class OpenProject:
     ) -> Plan:
         """What would run now (or at ``at``), and why the rest would not; looks at sources, records nothing.
 
-        With ``estimate`` also what each run and all of them are to cost: the logs of the tables that they read are
-        opened for it. With ``as_of`` the plan that the journal, as it stood at that moment, leads to; nothing is looked
-        at then.
+        With ``estimate`` the plan has the cost of each run and of all: for that, the logs of the tables that they read
+        are opened. With ``as_of`` it is the plan by the journal as it stood at that moment; sources are not looked at.
 
         >>> project.plan(at="2025-01-03", select="orders+")  # doctest: +SKIP
 
@@ -118,9 +117,9 @@ class OpenProject:
             spark: The session to run in; None takes the active one, else starts one when something is due.
             at: Fixes the planner's now.
             select: Assets that may run; None means all.
-            progress: Is told what happens.
-            check: Whether a failure is raised; without, look at the summary's ``ok``.
-            over_budget: Also what is over its asset's budget.
+            progress: Its methods are called at plans, starts and ends of runs.
+            check: Whether a failure is raised; if not, the summary's ``ok`` is false.
+            over_budget: Whether runs that exceed their asset's budget run, too.
             reason: Why a person asks for it; follows the reason of each run, with the person's name.
 
         Raises:
@@ -290,7 +289,7 @@ class OpenProject:
 
     @cached_property
     def notifications(self) -> NotifyCommands:
-        """Notifications: tests their receivers."""
+        """Notifications: tests their receivers, and silences assets."""
         from sparkassets.features.notifications.notify_commands import NotifyCommands
 
         return NotifyCommands(self._context)

@@ -19,7 +19,7 @@ def this_process() -> Process:
 
 
 def read_start_time(pid: int) -> float:
-    """When the process started; 0 where that is not told: no such process, or no ``/proc``."""
+    """When the process started, in clock ticks since the boot; 0 if it does not exist, or there is no ``/proc``."""
     fields = _stat(pid)
     return float(fields[_START]) if fields else 0.0
 
@@ -57,9 +57,9 @@ def host_of_processes(name: str) -> str:
 
 
 def _stat(pid: int) -> list[str]:
-    """What the kernel tells of a process, after its name; empty where it does not."""
+    """The fields of ``/proc/PID/stat`` after the process's name; empty if they cannot be read."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return []
-    return text.rpartition(")")[2].split()
+    return text.rpartition(")")[2].split()  # the name stands in parentheses, and may hold spaces or parentheses

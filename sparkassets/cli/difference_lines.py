@@ -126,7 +126,7 @@ def _describe_one_sided(difference: AssetDifference, project: ProjectSpec) -> It
 
 
 def _describe_missing_keys(difference: AssetDifference) -> Iterator[str]:
-    """Says that keys are missing if rows were added and removed: some may be changed rows, but nothing tells."""
+    """A line if rows were added and removed, but no keys are declared: without keys a changed row counts as both."""
     rows, total = difference.rows, difference.total_row_counts
     if rows is not None and not rows.keys and not rows.has_duplicate_keys and total.added and total.removed:
         yield "no keys are declared, so a changed row counts as removed and added; a `unique` rule declares keys"

@@ -1,4 +1,4 @@
-"""Where the journal is and who is told of it; the clock and the names of what is recorded."""
+"""The store of the journal, the sinks that hear its commits, and the clock and names that entries need."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class StateDamage:
     """Something that is wrong with a state.
 
     Attributes:
-        problem: A sentence without its stop.
+        problem: A sentence without a full stop.
         repair: What to do.
     """
 
@@ -87,7 +87,7 @@ class StateDamage:
 
 @frozen
 class FormatUpgrade:
-    """What rows of an older format are in today's; rows of today's are as they were."""
+    """Converts rows of an older format to today's; returns rows of today's format unchanged."""
 
     upgrade_entry: Callable[[JournalRow], JournalRow]
     upgrade_snapshot: Callable[[SnapshotRow], SnapshotRow]
@@ -154,7 +154,7 @@ class JournalStore(Protocol):
     def read_after(self, seq: int) -> tuple[int, Sequence[JournalRow]]:
         """The last commit number and the rows with a greater ``seq``, ascending; cheap when nothing is new.
 
-        They do not begin with ``seq + 1`` where entries between were let go of meanwhile.
+        If entries after ``seq`` have expired meanwhile, the rows begin later than ``seq + 1``.
         """
 
     def append(self, rows: Sequence[JournalRow], *, after: int) -> None:
@@ -170,7 +170,7 @@ class JournalStore(Protocol):
     def read_history(self, query: HistoryQuery = ALL_HISTORY) -> Sequence[JournalRow]:
         """Rows of the whole journal that match the query, ascending by ``seq``.
 
-        The store filters where the rows are: others are not brought here.
+        The store itself filters, so that other rows are not read into this process.
         """
 
     def maintain(self, *, fully: bool = False) -> None:
@@ -184,24 +184,24 @@ class JournalStore(Protocol):
         """The number of the oldest entry that is kept; 1 while all of them are."""
 
     def read_base(self) -> tuple[Sequence[SnapshotRow], int]:
-        """What was known before the oldest entry that is kept, and the entry's number that it stands for.
+        """The state before the oldest entry that is kept, and the number of the last entry folded into it.
 
-        Nothing and 0 while all entries are kept. With the entries after it, it makes whatever a snapshot holds.
+        No rows and 0 while all entries are kept. Folding the kept entries into it gives the newest state.
         """
 
     def expire(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
-        """Lets go of the entries up to ``seq``, after ``rows``, what was known by then, is kept as the base.
+        """Stores ``rows``, the state at ``seq``, as the base, then removes the entries up to ``seq``.
 
-        Safe beside other drivers, and where it is killed: who does it again goes on. The newest entry always stays.
+        Safe beside other drivers. If it is killed, the next call goes on. The newest entry always stays.
         """
 
     def find_damages(self) -> Sequence[StateDamage]:
-        """Files and entries that should be there and are not, or are broken; reads only."""
+        """Files and entries that are missing or broken; changes nothing."""
 
     def migrate(self, upgrade: FormatUpgrade) -> int:
-        """Stores everything as ``upgrade`` has it, and that it is of today's format; returns how many rows changed.
+        """Converts every row by ``upgrade``, then records the format as today's; returns how many rows changed.
 
-        What is there stays until the new is written and read again; killed at any moment it is done again. Safe beside
+        Old rows stay until the new ones are written and read back, so a killed migration can be repeated. Safe beside
         other drivers of this release.
         """
 

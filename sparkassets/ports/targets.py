@@ -56,8 +56,8 @@ class Target(Protocol):
     """One outlet of an asset's runs, with the commits of the asset's application id in it.
 
     Whoever commits, and wherever the table is, every target follows the rule of
-    docs/design/run-protocol.md#chains-and-tokens: each version lands at most once, and none below the
-    newest. Every method may be called from several threads.
+    docs/design/run-protocol.md#chains-and-tokens: each transaction version is committed at most once, and none
+    below the newest. Every method may be called from several threads.
     """
 
     def transaction_version(self) -> int | None:
@@ -119,8 +119,8 @@ class Target(Protocol):
     def remove_iterations(self, *, keep: Collection[str], unsettled: Collection[int], tokens: range) -> None:
         """Removes the folders of iterations whose names are not among ``keep``.
 
-        Only of claims with these ``tokens``, without those of ``unsettled`` claims, which may be writing.
-        What cannot be removed is removed with the next ones.
+        Only those of claims with these ``tokens``. Claims that no record ends yet (``unsettled``) may still be writing,
+        so theirs stay. What cannot be removed now is removed with the next ones.
         """
 
 

@@ -27,9 +27,9 @@ class BranchViews:
 
     Attributes:
         branch: Name of the branch.
-        mark: Tells what was made for the branch from what is somebody else's.
-        tables: By the name of a table of the base, the parts of it, the table that the branch shows under that name;
-            None where there is none.
+        mark: Marks what was made for the branch, so that nothing of other people is replaced or removed.
+        tables: Name of a table of the base, in its parts, to the table that the branch shows under that name; None if
+            it shows none.
     """
 
     branch: str

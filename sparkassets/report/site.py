@@ -130,7 +130,7 @@ def _write(folder: FileFolder, report: ReportDocuments, *, place: str, before: b
                 if _OURS.fullmatch(old) and old.encode() not in named:
                     folder.remove(f"{above}/{old}")
         if {*folder.list_folders("data"), *folder.list_folders("static")} >= {file.split("/")[1] for file in site}:
-            break  # else somebody else who wrote here meanwhile took it for what is left of an older one
+            break  # else another process that wrote here meanwhile has removed some as older: write them again
     sizes = [len(index), *map(len, site.values())]
     return WrittenSite(f"{place.rstrip('/')}/{INDEX}", len(sizes), sum(sizes))
 

@@ -47,7 +47,7 @@ class ActiveRun:
 
     @property
     def leaves_nothing(self) -> bool:
-        """Whether nothing has to be fenced if the run never starts: its claim does not follow unsettled ones."""
+        """Whether nothing has to be fenced if the run never starts: no claim before it has to be recovered."""
         return not self.run.recovers
 
 

@@ -11,9 +11,9 @@ from sparkassets.errors import RunError
 INTERRUPTED = "interrupted before it ended"
 """The error of a cancelled run."""
 GRACE_SECONDS = 20.0
-"""How long a cancelled attempt may take to return before it is left behind; it can no longer land by then."""
+"""How long a cancelled attempt may take to return before it is left behind; it can begin no commit after that."""
 AGAIN_SECONDS = 0.5
-"""After which it is interrupted again while it has not returned."""
+"""Seconds after which a cancelled attempt that has not returned is interrupted again."""
 
 
 class AttemptTimedOutError(RunError):
@@ -94,7 +94,7 @@ class AttemptThreads:
         return AttemptCancelledError(INTERRUPTED)
 
     def _cancel_until(self, ended: threading.Event) -> None:
-        """Cancels until the job ends or the grace is over; what it begins only now could not be cancelled before."""
+        """Cancels again until the job ends or the grace is over: it may begin new work after a cancellation."""
         deadline = time.monotonic() + GRACE_SECONDS
         while not ended.is_set() and (seconds := deadline - time.monotonic()) > 0:
             self._cancel()

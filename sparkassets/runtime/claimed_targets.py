@@ -48,7 +48,7 @@ class ClaimedTargets:
     """Every target that the run of a claim writes, in the order of ``order.table_orders``.
 
     Args:
-        first_token: Fence token of the oldest claim of the chain that nobody has settled.
+        first_token: Fence token of the oldest claim of the chain: commits below it are recorded already.
         check_superseded: Raises `SupersededError` once a newer claim is known.
         compute_columns: Makes a computation of which only the columns are used.
 

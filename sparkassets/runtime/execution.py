@@ -68,8 +68,8 @@ class RunExecution:
         engine: Computes the rows.
         targets: Where it is written, in the order of ``order.table_orders``.
         order: The run of the claim.
-        older: The claims before it in the chain, oldest first; nobody has settled them.
-        reorder: The order of one of these, as it was claimed.
+        older: The claims before it in the chain, oldest first; no record ends them yet.
+        reorder: Builds the order of one of these, as it was claimed.
     """
 
     def __init__(
@@ -324,7 +324,7 @@ class RunExecution:
         )
 
     def _skip_outcome(self, error: BaseException) -> SkippedRun | None:
-        """The end of a run that is skipped; None where it is not, or an older run of its chain is to be settled."""
+        """The end of a skipped run; None if it is not skipped, or may not be: it has an older run to recover first."""
         if not isinstance(error, RunSkipped) or self._is_cancelled:
             return None
         if not self._recovery.is_settled or self._recovery.completed_claim is not None:

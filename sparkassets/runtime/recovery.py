@@ -23,11 +23,11 @@ class ChainRecovery:
 
     Args:
         order: Of the run.
-        older: The claims before it in the chain, oldest first; nobody has settled them.
+        older: The claims before it in the chain, oldest first; no record ends them yet.
         reorder: Builds the order of one of these, as it was claimed.
 
     Attributes:
-        is_settled: Whether none of the older runs is in the target or can land any more.
+        is_settled: Whether no older run is in the target, and none can be committed any more.
         completed_claim: The older claim whose run is in some outlets, so that this run completes it.
     """
 

@@ -27,7 +27,7 @@ class RunEntryBuilder:
     """Builds the entries of ended runs.
 
     Args:
-        unsettled: Says which failed runs have tried nothing, because their source changed.
+        unsettled: Says which runs failed because a source changed while they read it.
     """
 
     def __init__(self, invocation: Invocation, unsettled: UnsettledSources) -> None:

@@ -30,8 +30,8 @@ class UnsettledSources:
     def abandoned_sources(self) -> Mapping[str, str]:
         """Sources that this invocation stops looking at, with a sentence that says why and what to do.
 
-        Each look would record another change, and the runs that failed because of the last one would be planned again,
-        for ever.
+        Otherwise each look would record another change, and the runs that failed because of the last one would be
+        planned again for ever.
         """
         reason = f"it changed {MAX_CHANGES} times while it was read; 'settle' skips files that are still being written"
         return {source: reason for (_, source), times in self._failed.items() if times >= MAX_CHANGES}

@@ -64,7 +64,7 @@ def run_cases(
 
 
 def choose_engine(project: ProjectSpec) -> EngineName:
-    """What computes tests of rows: the engine that somebody asked for, else Sail where it is installed."""
+    """The engine for tests of rows: the one that was asked for, else Sail if it is installed, else Spark."""
     from sparkassets.spark.installation import is_sail_installed
 
     return project.engine or ("sail" if is_sail_installed() else "spark")

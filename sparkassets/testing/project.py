@@ -27,12 +27,12 @@ class ProjectUnderTest(Project):
     """A project whose state and tables are in a temporary folder, whatever its files say.
 
     Sources that are read are Delta tables there, which `give` writes; those that are known by their events alone stay
-    so (`events.add`). Everything else is as it is in earnest: plans, runs, events, coverage.
+    so (`events.add`). Everything else is as in production: plans, runs, events, coverage.
 
     Args:
         folder: Holds ``project.yml``.
         place: The temporary folder.
-        spark: The session that runs go in.
+        spark: The session that runs use.
         env: Variables for ``${…}``; by default the process's own.
 
     Raises:

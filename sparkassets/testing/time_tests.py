@@ -111,6 +111,8 @@ class _RehearsalClock:
 
 
 class _RehearsalIds:
+    """Numbered names, the same in every test; implements `ports.IdGenerator`."""
+
     def __init__(self) -> None:
         self._count = 0
 
@@ -156,12 +158,16 @@ class _UnchangedTargets:
 
 
 class _ZeroVolumes:
+    """Says that every run reads nothing, so that no budget holds it; implements `ports.VolumeEstimator`."""
+
     def estimate_volume(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
         del asset, pin, known
         return InletVolume(0, 0)
 
 
 class _AvailableFeeds:
+    """Says that all changes can be read; implements `ports.ChangeFeeds`."""
+
     def check_availability(self, asset: AssetSpec, position: TablePosition, version: int) -> ChangeAvailability:
         del asset, position, version
         return ChangeAvailability()

@@ -83,9 +83,9 @@ class Project(OpenProject):
             env: Variables for ``${…}``; by default the process's own.
             profile: One of the project's `profiles`; by default that which ``SPARKASSETS_PROFILE`` names.
             variables: Variables for ``${…}`` that go before the profile's and those of ``env``.
-            tables: Whether sources on a local disk are looked for, and Delta tables asked for their columns, too: who
-                has no folder is in the warnings of ``spec``.
-            sinks: Are told what this process commits to the journal, each on a thread of its own.
+            tables: Whether to check the project also against what is there: the columns of its sources' Delta tables,
+                and the folders of sources on a local disk, of which the missing ones are in the warnings of ``spec``.
+            sinks: Receive what this process commits to the journal, each on a thread of its own.
 
         Raises:
             SpecError: Something is wrong with its files; holds every problem.
@@ -137,7 +137,7 @@ class Project(OpenProject):
 def _with_stored_columns(spec: ProjectSpec, folder: Path, variables: Mapping[str, str]) -> ProjectSpec:
     """The project compiled with the real columns of its sources' tables, and warnings of what is missing here.
 
-    That is folders of sources, and Sail where it is the engine.
+    What may be missing is a source's folder, or Sail if it is the engine.
 
     Raises:
         SpecError: SQL of an asset or of a rule certainly cannot run with these columns.
