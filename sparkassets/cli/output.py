@@ -253,6 +253,7 @@ def _break_words(words: Sequence[str], width: int) -> list[str]:
 
 
 def _split_word(word: str, width: int) -> list[str]:
+    """Pieces of a word of at most ``width`` characters; a range of keys ``a..b`` is first broken after ``a..``."""
     first, dots, rest = word.partition("..")
     parts = [first + dots, rest] if dots and rest else [word]
     return [part[start : start + width] for part in parts for start in range(0, len(part), width)]

@@ -90,6 +90,7 @@ def print_plan(
 
 
 def _print_unseen(unseen: Mapping[str, str], terminal: Terminal) -> None:
+    """Prints the assets (name to reason) of which the plan takes what was last known, for lack of a session."""
     terminal.print("", "only a Spark session can read the current state of these (`plan --spark` starts one):")
     rows: list[Row] = [[TableCell(name, "yellow"), why] for name, why in unseen.items()]
     print_table(terminal, [TableColumn("asset"), TableColumn("why", wraps=True)], rows)
@@ -222,6 +223,7 @@ _ENDED_COLUMNS = (
 
 
 def _print_faults(summary: Summary, terminal: Terminal) -> None:
+    """Prints the sources and tables that could not be looked at; those with the same fault share a row."""
     if summary.faults:
         terminal.print("", terminal.paint("sources and tables that could not be observed:", "red"))
         rows: list[Row] = [[few(assets), fault] for assets, fault in summary.shared_faults]

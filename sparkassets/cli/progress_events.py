@@ -173,6 +173,7 @@ class _TextFormatter(logging.Formatter):
 
 
 def _redacted_line(document: Mapping[str, Any], variables: Mapping[str, str]) -> str:
+    """The document as one line of JSON, without credentials and values of variables."""
     from sparkassets.core.redaction import redact  # what is shown to people needs none of it
 
     return redact(escape_invisible(json.dumps(document, ensure_ascii=False, default=str)), variables=variables)

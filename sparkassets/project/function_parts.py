@@ -218,6 +218,7 @@ def _field_text(value: object) -> str:
 
 
 def _strip_docstring(node: ast.AST, body: list[ast.stmt]) -> list[ast.stmt]:
+    """The body without its docstring, whose changes are no changes of the code."""
     documented = isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Module)) and body
     if documented and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         return body[1:] if isinstance(body[0].value.value, str) else body

@@ -130,6 +130,7 @@ def _load_declared(
     """The assets that modules of the allowed packages declare; results of imports are kept in the cache."""
 
     def import_all(modules: Sequence[PythonFile]) -> ImportResult:
+        # a cached result stands for the import only while all that the import read is unchanged
         names = (each.name for each in modules)
         compiled_cache = CompiledCache(cache, ImportResult, of=(str(reader.root), *names)) if cache else None
         cached = compiled_cache.load(env) if compiled_cache else None

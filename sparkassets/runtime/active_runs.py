@@ -144,9 +144,11 @@ class ActiveRuns:
         self._send_end(active, outcome)
 
     def _send_end(self, active: ActiveRun, outcome: Outcome) -> None:
+        """Passes the end of a run to the driver's thread; may be called from any thread."""
         self.mailbox.put(partial(self._add_end, EndedRun(active, outcome)))
 
     def _add_end(self, end: EndedRun) -> None:
+        """Keeps the end of a run until it is recorded; on the driver's thread, from the mailbox."""
         if isinstance(end.outcome, FailedRun):
             self.is_engine_lost |= issubclass(type(end.outcome.error), EngineLostError)
         self.ended.append(end)

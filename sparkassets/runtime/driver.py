@@ -142,6 +142,7 @@ class Driver:
             return self._run_works(works)
 
     def _run_works(self, works: Sequence[DriverWork]) -> Summary:
+        """Does the works, then records what only the end of an invocation shows, and makes the summary."""
         self.ledger.open()
         self.ledger.commit(lambda state: changed_spec_entries(self.project, state))
         if self.project.is_in_catalogs:
@@ -238,6 +239,7 @@ class Driver:
         return work.plan(self._context(work, self.ledger.state))
 
     def _context(self, work: DriverWork | None, state: State) -> PlanningContext:
+        """What a plan is made with at ``state``; without a work all assets are selected."""
         return PlanningContext(
             project=self.project,
             state=state,

@@ -332,6 +332,7 @@ class RunExecution:
         return SkippedRun(" ".join(str(error.args[0]).split()), self._attempts)
 
     def _failure_cause(self, error: BaseException) -> FailureCause:
+        """The cause to record; after a cancellation any error is its consequence."""
         if self._is_cancelled:
             return "cancelled"
         return "timeout" if issubclass(type(error), AttemptTimedOutError) else "error"

@@ -62,7 +62,7 @@ class InvocationObserver:
         def decide(state: State) -> Sequence[Entry]:
             sources = self._observe_sources(state)
             if sources.session_needed and not self._engine.is_started:
-                self._engine.start()
+                self._engine.start()  # then the observers use its session
                 sources = self._observe_sources(state)
             tables = look_at_targets(
                 self._project,
@@ -80,6 +80,7 @@ class InvocationObserver:
         self._assets_with_losses |= assets_with_losses(self._ledger.commit(decide))
 
     def _observe_sources(self, state: State) -> ObservationReport:
+        """Looks at all sources but those that kept changing while runs read them."""
         return observe_sources(
             self._project,
             state,

@@ -208,6 +208,7 @@ class JournalLedger:
             self.expire_entries()
 
     def _number_entries(self, entries: Sequence[Entry]) -> list[NumberedEntry]:
+        """The entries with the sequence numbers that follow the state's, and this driver's name and time."""
         now, first = self._clock.now(), self.state.seq + 1
         return [NumberedEntry(entry, seq, now, self._driver) for seq, entry in enumerate(entries, start=first)]
 

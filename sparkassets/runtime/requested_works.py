@@ -240,7 +240,7 @@ class BackfillWork(DriverWork):
         if self._max_runs is None:
             return plan
         chain = context.state_of(self._asset).chain
-        running = [  # also one that failed and whose commit may still land: it counts as taken
+        running = [  # a run that failed unfenced is not open any more: ``_runs_taken`` has it
             link
             for link in chain
             if link.status == "open"

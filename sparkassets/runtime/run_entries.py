@@ -77,6 +77,7 @@ class RunEntryBuilder:
         )
 
     def _build_skipped(self, active: ActiveRun, skipped: SkippedRun, seconds: float) -> SkippedEntry:
+        """The entry of a run whose code had nothing to do."""
         claim = active.claim
         return SkippedEntry(
             asset=active.run.asset,

@@ -75,6 +75,7 @@ class StateLocation:
         return False
 
     def _refuse_file(self, folder: Path) -> None:
+        """Raises `StateError` if the state's folder, its journal or a parent folder is a file."""
         file = next((each for each in (folder / JOURNAL, folder, *folder.parents) if each.exists()), folder)
         if not file.is_dir() and file.exists():
             subject = (

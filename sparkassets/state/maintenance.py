@@ -77,6 +77,7 @@ def clean_up(table: NumberedTable) -> None:
 
 
 def _last_checkpoint(table: NumberedTable) -> int:
+    """The version of the last checkpoint; 0 if none is known."""
     try:
         return int(json.loads(table.files.read_bytes("_delta_log/_last_checkpoint"))["version"])
     except (FileNotFoundError, ValueError, KeyError, TypeError):

@@ -168,7 +168,7 @@ class SessionStore:
     def maintain(self, *, fully: bool = False) -> None:
         """Merges the journal's files if they are many for its length, and removes unreferenced ones.
 
-        Spark itself shortens the logs.
+        A longer journal may have more files, up to the square root of its commits. Spark itself shortens the logs.
         """
         journal = self._open_journal()
         number = journal.current_moment().number
@@ -229,6 +229,7 @@ class SessionStore:
         return 0
 
     def _table(self, name: str, app_id: str, columns: Columns, repair: str | None = None) -> SessionTable:
+        """One of the state's tables, not opened yet; ``repair`` is the advice if it is damaged."""
         sql, display_name = self._name(name)
         return SessionTable(
             self._session,
@@ -264,6 +265,11 @@ class SessionStore:
             warnings.warn(f"{text}run one driver at a time, or give `state` a path", RuntimeWarning, stacklevel=2)
 
     def _open_journal(self) -> SessionTable:
+        """The open journal.
+
+        Raises:
+            StateError: It does not exist.
+        """
         if not self.exists():
             raise refusals.absent_error(self._display_name)
         return self._journal

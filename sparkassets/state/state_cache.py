@@ -72,6 +72,7 @@ class StateCache:
 
     @cached_property
     def _newest(self) -> CachedState | None:
+        """The state as the file has it, read once; whether it is still the newest is not checked."""
         content = self._file.read_content()
         if content is None:
             return None

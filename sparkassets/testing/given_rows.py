@@ -68,6 +68,7 @@ def _infer_type(column: str, value: object, *, time_column: str | None) -> str |
 
 
 def _is_date(text: str) -> bool:
+    """Whether the text is a date without a time, such as ``2025-01-02``."""
     from datetime import date
 
     try:

@@ -105,6 +105,7 @@ def _format_value(value: object) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Lines of a table whose columns are as wide as their longest cell."""
     widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
     for row in [head, *rows]:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

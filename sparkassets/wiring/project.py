@@ -226,6 +226,7 @@ def _store(spec: ProjectSpec, session: SharedSession) -> JournalStore:
 def _render_code(
     spec: ProjectSpec, read_types: ReadColumns, order: RunOrder
 ) -> tuple[tuple[RenderedCode, ...], tuple[str, ...]]:
+    """(The code that a run of the order would execute, notes on what the text leaves out)."""
     from sparkassets.spark.query_rendering import QueryRenderer
 
     return QueryRenderer(spec, read_types).render(order)

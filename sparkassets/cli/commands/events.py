@@ -216,6 +216,7 @@ def _parse_value(text: str) -> object:
 
 
 def _print_events(terminal: Terminal, events: Sequence[Event], project: ProjectSpec) -> None:
+    """Prints events as a table; columns without any text are left out."""
     columns = [
         TableColumn("event", is_right_aligned=True),
         TableColumn("at"),

@@ -176,6 +176,7 @@ def _ways(lineage: ColumnLineage) -> Iterator[ExplanationNode]:
 
 
 def _rows(steps: tuple[LineageStep, ...] | None) -> Iterator[ExplanationNode]:
+    """The node of the columns that decide which rows there are, as in a filter; ``steps`` is None if the query hides them."""
     if steps is None:
         yield ExplanationNode("its query does not determine which rows it has", holds=False)
     elif steps:
@@ -183,6 +184,7 @@ def _rows(steps: tuple[LineageStep, ...] | None) -> Iterator[ExplanationNode]:
 
 
 def _back(step: LineageStep) -> ExplanationNode:
+    """The node of a column that the one above it is made of, with what that is made of below."""
     text = f"{step.asset}.{step.column}: {_words(step)}{', as above' if step.is_repeated else ''}"
     below = tuple(_back(each) for each in step.next_steps)
     return ExplanationNode(text, None, below if step.is_certain else (ExplanationNode(_OPEN, holds=False),))
