@@ -26,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 """A function that is on its way to become a command."""
 
 Style = Literal["", "json", "text", "progress"]
-"""For people; logs as JSON or as text; or events of the progress alone, as JSON."""
+"""What goes to stderr: bars and lines for people (empty), logs as JSON or as text, or the progress as JSON objects."""
 
 USUAL_FOLDERS = (Path("conf"), Path())
 """Where a project is without ``--project``: the first of these that holds one."""
@@ -124,7 +124,7 @@ def given_variables() -> Mapping[str, str]:
 
 
 def variables() -> dict[str, str]:
-    """The environment, overlaid with ``--profile`` and ``--set`` of this command."""
+    """The environment, overlaid with ``--profile``, ``--set`` and ``--engine`` of this command."""
     from sparkassets.core.variables import merge_requested
 
     context = click.get_current_context(silent=True)
@@ -262,7 +262,8 @@ class ProgressOptions:
     """How an invocation reports to programs, besides the output for people.
 
     Attributes:
-        metrics: File that metrics are written to.
+        style: What goes to stderr; empty for people.
+        metrics: File that metrics are written to; None for none.
     """
 
     style: Style = ""

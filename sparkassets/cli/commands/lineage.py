@@ -176,7 +176,7 @@ def _ways(lineage: ColumnLineage) -> Iterator[ExplanationNode]:
 
 
 def _rows(steps: tuple[LineageStep, ...] | None) -> Iterator[ExplanationNode]:
-    """The node of the columns that decide which rows there are, as in a filter; ``steps`` is None if the query hides them."""
+    """A node for the columns that decide which rows there are, such as in a filter; None if the query hides them."""
     if steps is None:
         yield ExplanationNode("its query does not determine which rows it has", holds=False)
     elif steps:
