@@ -32,9 +32,6 @@ class InstantError(InputError):
     """A text is not an instant, a time zone or a duration."""
 
 
-# --------------------------------------------------------------------------- instants
-
-
 def to_unix(instant: datetime) -> int:
     """Seconds since 1970-01-01T00:00Z; a part of a second is dropped towards the past.
 
@@ -127,9 +124,6 @@ def _clock_text(time: datetime) -> str:
     return time.isoformat(timespec="auto" if time.second else "minutes")
 
 
-# --------------------------------------------------------------------------- zones
-
-
 @cache
 def find_zone(name: str) -> ZoneInfo:
     """The IANA time zone of that name.
@@ -137,21 +131,20 @@ def find_zone(name: str) -> ZoneInfo:
     Raises:
         InstantError: There is none.
     """
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
     try:
         found = None if _names_no_place(name) else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         found = None
     if found is None:
-        meant = _suggest_zone(name)
+        from sparkassets.core.suggestions import find_nearest_zone
+
+        meant = find_nearest_zone(name, (each for each in available_timezones() if not _names_no_place(each)))
         hint = f"did you mean '{meant}'?" if meant else None
         raise InstantError(f"unknown time zone '{name}'; expected an IANA name such as Europe/Berlin", hint=hint)
     return found
 
-
-_LONGEST_ZONE = 100
-"""Characters of a name that may be a mistyped one."""
 
 _OTHER_FILES = frozenset({"Factory", "localtime", "posix", "posixrules", "right"})
 """Files beside the zones: some differ between machines, others are copies that count leap seconds."""
@@ -159,20 +152,6 @@ _OTHER_FILES = frozenset({"Factory", "localtime", "posix", "posixrules", "right"
 
 def _names_no_place(name: str) -> bool:
     return name.partition("/")[0] in _OTHER_FILES
-
-
-def _suggest_zone(name: str) -> str | None:
-    """The zone that a mistyped name probably means; a name without ``/`` is taken for a city, not for ``EST``."""
-    from zoneinfo import available_timezones
-
-    names = {each.lower(): each for each in sorted(available_timezones()) if not _names_no_place(each)}
-    from difflib import get_close_matches
-
-    cities = {key.rpartition("/")[2]: each for key, each in names.items() if "/" in key}
-    wanted = name.lower().replace(" ", "_")
-    among, alike = (names, 0.6) if "/" in wanted else (cities, 0.8)
-    near = get_close_matches(wanted, among, n=1, cutoff=alike) if len(wanted) < _LONGEST_ZONE else []
-    return names.get(wanted) or (among[near[0]] if near else None)
 
 
 @frozen
@@ -369,8 +348,6 @@ def day_number(of: date) -> int:
     """Days since 1970-01-01."""
     return of.toordinal() - _EPOCH_ORDINAL
 
-
-# --------------------------------------------------------------------------- durations
 
 _UNITS = {"y": "months", "mo": "months", "w": "days", "d": "days", "h": "seconds", "m": "seconds", "s": "seconds"}
 _SIZES = {"y": 12, "mo": 1, "w": 7, "d": 1, "h": 3600, "m": 60, "s": 1}

@@ -54,6 +54,20 @@ def find_nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str
     return candidates[close[0]] if close else None
 
 
+def find_nearest_zone(name: str, zones: Iterable[str]) -> str | None:
+    """The one of the time zones that a mistyped name probably means; a name without ``/`` is taken for a city.
+
+    >>> find_nearest_zone("berlin", ["America/Belize", "Europe/Berlin", "EST"])
+    'Europe/Berlin'
+    """
+    names, wanted = sorted(zones), name.replace(" ", "_")
+    cities = {each.rpartition("/")[2]: each for each in names if "/" in each}
+    exact = next((each for each in names if each.casefold() == wanted.casefold()), None)
+    if exact or "/" in wanted:
+        return exact or find_nearest(wanted, names)
+    return cities.get(find_nearest(wanted, cities, cutoff=0.8) or "")
+
+
 def missing_module_hint(name: str, module: str) -> str:
     """A hint for code of ``module`` that imports a module ``name`` which is not there.
 

@@ -94,12 +94,7 @@ def _look_in_session(
 
 
 def unseen(asset: AssetSpec, why: str) -> Observation:
-    """The observation of a source that nobody can look at, because there is no session.
-
-    Args:
-        asset: The source.
-        why: Why only a session can see it, as the end of a sentence.
-    """
+    """The observation of the source ``asset``, which nobody can look at without a session; ``why`` ends a sentence."""
     note = f"not observed: {why}, so only a Spark session can read it (`plan --spark` starts one)"
     return Observation(asset.name, NOTHING, notes=(note,), session_needed_reason=why)
 

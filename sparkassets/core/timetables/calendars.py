@@ -190,9 +190,11 @@ class RolledTicks:
         # closed days before an open one may all move to it, so the stretch reaches to the open day beside it
         first, last = self._day(start) - 1, self._day(end) + 1
         if self.roll == "back":
-            last = self._next(last) or last
+            reached = self._next(last)
+            last = last if reached is None else reached
         else:
-            first = self._last(first) or first
+            reached = self._last(first)
+            first = first if reached is None else reached
         return (first - 1) * DAY, (last + 2) * DAY
 
     def _place(self, tick: int) -> int | None:
