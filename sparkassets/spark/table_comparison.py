@@ -41,7 +41,7 @@ _CHANGE_KINDS: Final = ("added", "removed", "changed", "same")
 
 
 class SparkTableComparer:
-    """Compares rows in one Spark session; implements `ports.TableComparer`."""
+    """Compares rows in one Spark session."""
 
     def __init__(self, project: ProjectSpec, session: SparkSession | None = None) -> None:
         self._workplace = SparkWorkplace(
