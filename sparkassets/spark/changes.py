@@ -366,7 +366,11 @@ def _read_catalog_feed(
     names: Sequence[str],
     by_keys: bool,
 ) -> DataFrame:
-    """Reads the feed version by version: a version that rewrote equal rows has changed none."""
+    """Reads the feed version by version: a version that rewrote equal rows has changed none.
+
+    Equal rows are not looked for in a version that cannot have any, such as one that only appends, and where a column's
+    type cannot be compared. ``by_keys``: as of `drop_equal_pairs`.
+    """
     frames = []
     for commit in commits:
         rows = read_feed(table.location, session, commit["version"], commit["version"])

@@ -105,7 +105,8 @@ def check_headers(
 ) -> bool:
     """Refuses files whose headers differ, where the session itself would read their columns by position.
 
-    Returns whether all files surely have the same columns: a blank one has no header.
+    Returns False if files without any header are among them, as blank ones, so that they may have other columns; True
+    also without a look, where the format has no headers or the session compares them itself.
 
     Raises:
         RunError: For the first that differs.

@@ -41,7 +41,10 @@ SPELLED: Final = "its log spells paths of files as the driver does not"
 
 
 def find_replaced(order: RunOrder, planned: PlannedWrite, table: DeltaTable | None) -> FileSplit:
-    """The table's files that the commit removes: inside with replaced rows only, mixed with other rows, too."""
+    """The table's files that the commit removes: those all of whose rows go, and mixed ones, whose other rows stay.
+
+    None of a new table, of rows that are only added, and of an older iteration, which does not replace the newest.
+    """
     if table is None or planned.landing.replaces == "nothing" or order.keeps_newest_iteration:
         return FileSplit()
     parts = EVERYTHING if planned.landing.replaces == "all" else order.partitions

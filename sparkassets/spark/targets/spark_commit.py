@@ -77,10 +77,10 @@ def _refuses_schema(error: Exception) -> bool:
 
 
 def merge(planned: PlannedWrite, *, stamp: CommitStamp) -> None:
-    """Commits the staged rows by their keys.
+    """Commits the staged rows by their keys, after the changes of columns that they need.
 
     Raises:
-        RunError: Whatever Spark says; nothing was published then.
+        RunError: Whatever Spark says. No row was published then; columns may have been changed already.
     """
     landing, session = planned.landing, planned.landing.rows.sparkSession
     if landing.merge is None or planned.table is None:

@@ -94,8 +94,10 @@ class RowRules:
     def bad_rows(self, rule: ValidationRule, frame: DataFrame) -> Column:
         """Whether the rule looks at a row and the row fails; false or null for others.
 
+        An author's function returns which rows pass, so its answer is negated; SQL holds the rule's ``where`` already.
+
         Raises:
-            RunError: It cannot be asked of such rows.
+            RunError: It judges no single rows, its column is missing, or the function fails.
         """
         from pyspark.sql import functions as sql
 
